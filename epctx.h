@@ -9721,7 +9721,7 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 
 /* An unknown key: another component's, or a mistake. */
 static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error) {
-    const char *nearest = epctx__options[0].key;
+    const char *nearest = NULL; /* of a key that is too long to be compared */
     size_t distance = EPCTX__KEY_MOST + 1;
     bool ours = epctx_str_starts(key, "epctx.") || epctx_str_starts(key, "EP_CONTEXT_") ||
                 (epctx_str_starts(key, "ep.") && memchr(key.data + 3, '.', key.size - 3) == NULL);
@@ -9741,7 +9741,9 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error) {
     return distance > 2 && !ours
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_ARG,
-                            "there is no session option '%S', the nearest is %s", &key, nearest);
+                            "there is no session option '%S'%s%s", &key,
+                            nearest != NULL ? ", the nearest is " : "",
+                            nearest != NULL ? nearest : "");
 }
 
 /* EPCTX_OPTION_COUNT: none. */

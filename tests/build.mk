@@ -163,9 +163,10 @@ lint: deps-lint
 	@$(ALONE) $(MAKE) --no-print-directory build/quick/epctx
 	@EPCTX_BUILD=build/quick tests/run tests/lint.sh
 
-## guards   take the checks of epctx.h and of the blob verifier out one at a time: does a test notice?
+## guards   take the checks of epctx.h and of the blob verifier out, each of them, sanitized, too
 guards: deps-test
-	@tests/guards.py
+	@tests/mutants.py --all --kinds check --sanitized --files epctx.h 'epctx_npu.h:blob*' \
+	    'epctx_npu.h:arch:*' 'epctx_npu.h:exec: loading and running:*'
 
 # ---------------------------------------------------------------- objects
 
@@ -332,6 +333,7 @@ build/$(1)/fuzz/%: build/$(1)/obj/fuzz/%.o build/$(1)/obj/fuzz/replay.o build/$(
 	$(2) $$^ $$(LIBS) -o $$@
 endef
 $(eval $(call replay,coverage,$(COMPILE) $(COVERAGE)))
+$(eval $(call replay,quick,$(COMPILE) -O0 -g))
 $(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 
 # The fuzzers want clang; libFuzzer brings main().

@@ -120,4 +120,5 @@ def show(title, figures):
               f"{100 * (branch + marked) / max(branches, 1):6.2f} % {branches:6} {marked:8}")
 
 
-main()
+if __name__ == "__main__":
+    main()

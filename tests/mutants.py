@@ -1,19 +1,25 @@
 #!/usr/bin/python3
 """Puts faults into the sources, one at a time, and expects a test to notice.
 
-    tests/mutants.py [--sample N] [--seed S] [--files GLOB...] [--tests GLOB...] [--kinds KIND...]
-                     [--seconds N]
+    tests/mutants.py [--sample N | --all] [--seed S] [--files GLOB...] [--tests GLOB...]
+                     [--kinds KIND...] [--seconds N] [--again FILE] [--sanitized]
     tests/mutants.py --rules [RULE...] [--tests GLOB...]
     tests/mutants.py --check
 
 Faults are placed by the syntax tree (mutants_place.py, which lists their kinds), each behind a
 switch that the environment turns on, so everything is compiled once, in a copy of the tree. A first
 run of every test case writes down which faults it reaches; a fault is only tried with these cases,
-the quickest first, until one fails, crashes or does not end. A case is one of a test program, or a
-whole script. What none notices is a "survivor": a test is missing, or the code is not needed.
+the quickest first, until one fails, crashes or does not end. A case is one of a test program, a
+seed of a fuzzer, or a whole script. What none notices is a "survivor": a test is missing, or the
+code is not needed. "Explained" is one whose reason to stay stands in mutants_known.txt, or, where
+no case goes, behind "not taken:" beside it (see coverage.py). "Handed on" is a check that only
+hands on what a call has found ("!call()", "pointer == NULL"): it strikes, and nothing goes wrong
+without it, since the call has kept its error, and what follows finds it again.
 
---sample takes N of all faults (100), by a seed; --files and --tests less of the sources and tests,
---seconds tries a fault no longer than cases of so many seconds (they are the quickest).
+--sample takes N of all faults (100), by a seed, --all every one; --files and --tests less of the
+sources and tests (epctx.h, or a section or function of it, epctx.h:wire:*), --again what survived
+in the output of an earlier run. --seconds tries a fault no longer than cases of so many seconds
+(they are the quickest), --sanitized what survives once more under ASan and UBSan.
 
 --rules tries those that prove the rules of ONNX Runtime's documents: a line of mutations.txt has a
 rule, a file, a function of it and a test (a program test_x, or a script test_x.sh). One of the
@@ -21,11 +27,12 @@ function's faults at least has to turn red a case that the rule's row in rules.t
 script a line FAIL with its words. PLUGIN stands for rules without a number, and for all cases.
 In place of a function there may be a row of a table, NAME[WORD]: of the macro or variable NAME the
 row with this word. Its strings, numbers and names are changed one at a time, which takes a build.
---check only looks whether all of these exist.
+--check only looks whether all of these exist, and what mutants_known.txt explains.
 """
 import argparse
 import contextlib
 import filecmp
+import functools
 import glob
 import json
 import os
@@ -42,14 +49,20 @@ from fnmatch import fnmatch
 from threading import Lock
 
 import mutants_place as places
+from coverage import reason
 from mutants_place import read, write
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 WORK = os.path.join(ROOT, "build/mutants")
 TREE = os.path.join(WORK, "tree")
 BUILD = "build/quick"
+SANITIZED = "build/quick/asan"
+# Of the cases that reach it an explained fault is tried with so many seconds of the quickest, and a
+# survivor sanitized, which takes ten times as long.
+FEW_SECONDS = 1
 SOURCES = ["epctx.h", "epctx_npu.h", "examples/epctx/**/*.c", "examples/plugin_ep/*.c",
            "examples/conformance/*.c"]
+ASAN = "detect_leaks=0:hard_rss_limit_mb=1500:max_allocation_size_mb=1500"
 PLUGINS = ["libepctx_ep.so", "libfive_ep.so", "libtoy_ep.so", "libtoy_oom_ep.so",
            "libmistaken_ep.so", "libbad_ep.so"]
 # Programs that only run the same again, and scripts that build something else than what is here.
@@ -68,36 +81,122 @@ class Fault:
         (self.number, self.start, self.end, self.kind, self.function, self.changed, self.line,
          self.original) = fields
         self.cases = []
+        self.key = file, self.function, self.kind, " ".join(self.original.split())
 
     def __str__(self):
+        return f"{self.file}:{self.line}: {self.words()}"
+
+    def words(self):
+        """What it does, wherever its line is now."""
         was, now = (" ".join(t.split()) for t in (self.original, self.changed))
         now = {"drop": "nothing", "check": "never"}.get(self.kind, f"'{now[:100]}'")
-        return f"{self.file}:{self.line}: {self.function}: {self.kind}: '{was[:100]}' -> {now}"
+        return f"{self.function}: {self.kind}: '{was[:100]}' -> {now}"
+
+    def is_in(self, glob):
+        """FILE, or FILE:SECTION:FUNCTION"""
+        return fnmatch(self.file, glob) or fnmatch(
+            f"{self.file}:{section_at(self.file, self.line)}:{self.function}", glob)
+
+    def marked(self):
+        """Why nothing goes there, or None."""
+        text = [""] + read(self.file).split("\n")
+        last = self.line + self.original.count("\n") + 1
+        return next(filter(None, (reason(text, n + 1) for n in range(self.line, last + 1))), None)
+
+    def hands_on(self):
+        """Whether it is a check of what a call has found, and the function fails then."""
+        if self.kind != "check":
+            return False
+        behind = "\n".join(read(self.file).split("\n")[self.line - 1:])
+        behind = behind[behind.find(self.original) + len(self.original):]
+        called = all(map(CALLED.fullmatch, findings(self.original)))
+        return called and FAILS.match(behind) is not None
+
+
+# What is true when a call has failed, but for those that only ask; and a failure that is returned.
+CALLED = re.compile(r"!(?!(\w*_)?(is|has|eq|starts|ends)\w*\()\w+\(.*\)|!\*?(good|ok)"
+                    r"|[\w.>-]*_memory|.*\) != EPCTX_OK|status != EPCTX_OK"
+                    r"|[\w>.-]+(\(.*\))? == NULL", re.S)
+FAILS = re.compile(r"\)\s*(\{[^{}]*)?\breturn (false|NULL|-1|0|status|[^;]*EPCTX_ERR_\w+|[^;]*nomem"
+                   r"\([^;]*);")
+
+
+def split(text, mark):
+    """Parts between marks outside of brackets."""
+    parts, depth = [""], 0
+    for word in re.findall(r"\|\||&&|.", text, re.S):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(word, 0)
+        if depth == 0 and word == mark:
+            parts.append("")
+        else:
+            parts[-1] += word
+    return [p.strip() for p in parts]
+
+
+def findings(condition):
+    """What makes a condition true in the end: of each alternative the last part."""
+    ways = split(condition, "||")
+    if len(ways) > 1:
+        return [f for way in ways for f in findings(way)]
+    last = split(condition, "&&")[-1]
+    if last.startswith("(") and places.closing(last, 0) == len(last):
+        return findings(last[1:-1])
+    return [last]
+
+
+@functools.cache
+def banners(file):
+    """(line, name) of each section of a header's implementation."""
+    lines_of = list(enumerate(read(file).split("\n"), 1))
+    begin = next((n for n, line in lines_of if line == " * >>implementation"), 0)
+    return [(n, line[5:]) for n, line in lines_of if n >= begin and line.startswith(" * >>")]
+
+
+def section_at(file, line):
+    return next((name for n, name in reversed(banners(file)) if n <= line), "")
 
 
 class Case:
-    """A case of a test program, or a script."""
+    """A case of a test program, a seed of a fuzzer, or a script."""
 
-    def __init__(self, test, name, targets):
-        self.test, self.case, self.targets = test, name, targets
-        self.name = f"{test}:{name}" if name else test
-        self.seconds = None
+    def __init__(self, test, name, targets, build_folder=BUILD):
+        self.test, self.case, self.targets, self.build = test, name, targets, build_folder
+        self.name = f"{test}:{name.replace('/', '.')}" if name else test
+        self.seconds = self.good = None
         self.lock = Lock()
+
+    def passes(self):
+        """Whether it does without a fault."""
+        with self.lock:
+            if self.good is None:
+                self.good = self.run() is None
+        return self.good
+
+    def sanitized(self):
+        """The same case of a sanitized program, which takes ten times as long."""
+        case = Case(self.test, self.case, (), SANITIZED)
+        case.seconds = self.seconds
+        return case
+
+    def command(self):
+        if self.test.endswith(".sh"):
+            return ["sh", f"tests/{self.test}"]
+        return [program(self.build, self.test), self.case]
 
     def run(self, wanted="", **environment):
         """How it fails, or None. A fault may want all memory, never end, or leave files and
         children behind. Of a script a line FAIL with the wanted words counts."""
         script = self.test.endswith(".sh")
-        command = ["sh", f"tests/{self.test}"] if script else [
-            f"{BUILD}/tests/{self.test}", self.case]
-        limit = 600 if self.seconds is None else 10 + 20 * self.seconds
+        limit = 10 + 20 * self.seconds * (10 if self.build == SANITIZED else 1) if (
+            self.good and self.seconds is not None) else 600
+        # ASan's shadow is larger than any memory; it has a limit of its own.
+        memory = [] if self.build == SANITIZED else ["prlimit", "--data=6000000000", "--core=0"]
         with tempfile.TemporaryDirectory() as scratch, open(f"{scratch}/said", "w+b") as said, \
                 subprocess.Popen(
-                    ["prlimit", "--data=6000000000", "--core=0", *command], cwd=TREE,
-                    stdout=said, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                    start_new_session=True,
-                    env=dict(os.environ, EPCTX_BUILD=BUILD, EPCTX_TEST_QUICK="1", TMPDIR=scratch,
-                             EPCTX_TEST_FOLDER=scratch, **environment)) as running:
+                    memory + self.command(), cwd=TREE, stdout=said, stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL, start_new_session=True,
+                    env=dict(os.environ, EPCTX_BUILD=BUILD, EPCTX_TEST_QUICK="1", ASAN_OPTIONS=ASAN,
+                             TMPDIR=scratch, EPCTX_TEST_FOLDER=scratch, **environment)) as running:
             os.chmod(scratch, 0o755)  # for cases that change the user
             try:
                 code = running.wait(limit)
@@ -122,7 +221,7 @@ class Case:
         if os.path.exists(kept):
             old = json.loads(read(kept))
             if old["stamp"] == stamp:
-                self.seconds = old["seconds"]
+                self.seconds, self.good = old["seconds"], True
                 return old["reached"]
         with tempfile.NamedTemporaryFile() as log:
             log.truncate(len(read(f"{WORK}/sources").split()) << places.BITS)
@@ -133,15 +232,19 @@ class Case:
         if wrong:
             print(f"note {self.name} fails without a fault and is not asked: {wrong}", flush=True)
             return []
-        self.seconds = seconds
+        self.seconds, self.good = seconds, True
         write(kept, json.dumps({"stamp": stamp, "seconds": seconds, "reached": reached}))
         return reached
+
+
+def program(folder, test):
+    return f"{folder}/{'fuzz' if test.startswith('fuzz_') else 'tests'}/{test}"
 
 
 def targets_of(test):
     """What `make` has to build for a test."""
     name = test.removesuffix(".sh")
-    programs = [f"{BUILD}/tests/{test}"] if name == test else [f"{BUILD}/epctx"]
+    programs = [program(BUILD, test)] if name == test else [f"{BUILD}/epctx"]
     if name != test or name.startswith("test_plugin"):
         programs += [f"{BUILD}/{p}" for p in PLUGINS]
     if name != test and name.startswith("test_plugin"):
@@ -152,7 +255,8 @@ def targets_of(test):
 
 
 def all_tests():
-    files = sorted(glob.glob("tests/test_*.c") + glob.glob("tests/test_*.sh"))
+    files = sorted(glob.glob("tests/test_*.c") + glob.glob("fuzz/fuzz_*.c") +
+                   glob.glob("tests/test_*.sh"))
     names = [os.path.basename(f).removesuffix(".c") for f in files]
     return [n for n in names if n not in LEFT_OUT]
 
@@ -160,8 +264,16 @@ def all_tests():
 def cases_of(test):
     if test.endswith(".sh"):
         return [Case(test, "", targets_of(test))]
+    if test.startswith("fuzz_"):
+        return [Case(test, seed, targets_of(test)) for seed in seeds(test[5:])]
     return [Case(test, name, targets_of(test))
             for name in re.findall(r"^TEST\((\w+)\)", read(f"tests/{test}.c"), re.M)]
+
+
+def seeds(fuzzer):
+    folders = [f"fuzz/regressions/{fuzzer}", f"fuzz/corpus/{fuzzer}"]
+    folders += ["fuzz/corpus/open"] if fuzzer not in ("blob", "path", "option", "open") else []
+    return [name for f in folders for name in sorted(glob.glob(f"{f}/*"))]
 
 
 # ---------------------------------------------------------------- one build of everything
@@ -244,7 +356,7 @@ def noticed_by(fault, cases, wanted="", seconds=float("inf")):
         seconds -= case.seconds
         if seconds < 0 and case is not cases[0]:
             break
-        how = case.run(wanted, EPCTX_FAULT=str(fault.number))
+        how = case.passes() and case.run(wanted, EPCTX_FAULT=str(fault.number))
         if how:
             return f"{case.name}: {how}" if not how.startswith("FAIL") else case.name
     return None
@@ -252,30 +364,85 @@ def noticed_by(fault, cases, wanted="", seconds=float("inf")):
 
 # ---------------------------------------------------------------- a sample
 
+def known():
+    """{(file, function, kind, text): reason}"""
+    rows = (line.split("\t") for line in read("tests/mutants_known.txt").splitlines()
+            if line and not line.startswith("#"))
+    return {tuple(row[:4]): row[4] for row in rows}
+
+
+def survived(fault, output):
+    """Whether an earlier run says so; its line may have been another one then."""
+    return re.search(rf"^(survivor|not reached) {re.escape(fault.file)}:\d+: "
+                     rf"{re.escape(fault.words())}( \(|$)", output, re.M) is not None
+
+
 def sample(arguments, pool):
     tests = [t for t in all_tests() if any(fnmatch(t, g) for g in arguments.tests)]
     build(tests, arguments.jobs)
     faults = all_faults()
     record([c for t in tests for c in cases_of(t)], faults, pool)
-    found = [f for f in faults.values() if any(fnmatch(f.file, g) for g in arguments.files)
-             and (not arguments.kinds or f.kind in arguments.kinds)]
+    found = [f for f in faults.values() if any(f.is_in(g) for g in arguments.files)
+             and (not arguments.kinds or f.kind in arguments.kinds)
+             and (arguments.again is None or survived(f, arguments.again))]
     found.sort(key=lambda f: (f.file, f.start, f.kind))
-    taken = random.Random(arguments.seed).sample(found, min(arguments.sample, len(found)))
-    counts = {"noticed": 0, "survivor": 0, "not reached": 0}
+    count = len(found) if arguments.all else min(arguments.sample, len(found))
+    taken = random.Random(arguments.seed).sample(found, count)
+    reasons, verdicts = known(), []
 
-    def judge(fault):
-        who = noticed_by(fault, fault.cases, seconds=arguments.seconds)
-        verdict = "noticed" if who else "survivor" if fault.cases else "not reached"
-        remark = who or ", ".join(c.name for c in fault.cases[:3]) + (
-            f" and {len(fault.cases) - 3} more" if len(fault.cases) > 3 else "")
-        print(f"{verdict} {fault}" + (f" ({remark})" if remark else ""), flush=True)
-        return verdict
+    def try_plain(fault):
+        seconds = FEW_SECONDS if fault.key in reasons else arguments.seconds
+        who = noticed_by(fault, fault.cases, seconds=seconds)
+        if who or not arguments.sanitized:
+            tell(fault, *judge(fault, who, reasons))
+        return who
 
-    for verdict in pool.map(judge, taken):
-        counts[verdict] += 1
-    print(f"{len(taken)} of {len(found)} faults, seed {arguments.seed}: " +
-          ", ".join(f"{n} {v}" for v, n in counts.items()), flush=True)
-    return counts["noticed"] == len(taken)
+    left = [f for f, who in zip(taken, pool.map(try_plain, taken)) if not who]
+    verdicts = ["noticed"] * (len(taken) - len(left))
+    if left and arguments.sanitized:
+        sanitize(left, arguments.jobs)
+        who = list(pool.map(lambda f: noticed_by(f, f.cases, seconds=FEW_SECONDS), left))
+    else:
+        who = [None] * len(left)
+    for fault, name in zip(left, who):
+        verdict, remark = judge(fault, name, reasons)
+        verdicts.append(verdict)
+        if arguments.sanitized:
+            tell(fault, verdict, remark)
+    print(f"{len(taken)} of {len(found)} faults, seed {arguments.seed}: " + ", ".join(
+        f"{verdicts.count(v)} {v}" for v in ("noticed", "handed on", "explained", "survivor",
+                                            "not reached")), flush=True)
+    return not {"survivor", "not reached"} & set(verdicts)
+
+
+def judge(fault, who, reasons):
+    """A verdict, and what there is to say about it."""
+    if who:
+        return "noticed", who
+    why = reasons.get(fault.key) or (None if fault.cases else fault.marked())
+    if why:
+        return "explained", why
+    if not fault.cases:
+        return "not reached", ""
+    more = len(fault.cases) - 3
+    return "handed on" if fault.hands_on() else "survivor", ", ".join(
+        c.name for c in fault.cases[:3]) + (f" and {more} more" if more > 0 else "")
+
+
+def tell(fault, verdict, remark):
+    print(f"{verdict} {fault}" + (f" ({remark})" if remark else ""), flush=True)
+
+
+def sanitize(faults, jobs):
+    """The cases become those of sanitized programs. Scripts and the plugin have none."""
+    found = {}
+    for fault in faults:
+        fault.cases = [found.setdefault(c.name, c.sanitized()) for c in fault.cases
+                       if not c.test.endswith(".sh") and not c.test.startswith("test_plugin")]
+    # As they were placed: the numbers of the faults stay.
+    make([f"{SANITIZED}/obj/header/{h}.o" for h in ("epctx", "epctx_npu")], jobs,
+         MUTANTS_AS_IT_IS="1")
+    make(sorted({program(SANITIZED, c.test) for c in found.values()}), jobs, MUTANTS_AS_IT_IS="1")
 
 
 # ---------------------------------------------------------------- the proof of rules
@@ -349,6 +516,22 @@ COLUMNS = ({"GENERATE", "LOAD", "BOTH", "NONE"}, {"SWITCH", "TEXT", "NAME", "FIL
 OTHER_WORDS = {word: column - {word} for column in COLUMNS for word in column}
 
 
+def definition(text, name):
+    """Where a function is defined."""
+    return re.search(rf"^(?!#)\w[^;{{}}()]*\b{re.escape(name)}\([^;]*?\{{", text, re.M)
+
+
+def check_known():
+    """What is explained, and is not there."""
+    for key in known():
+        file, function, _, words = key
+        text = read(file) if os.path.isfile(file) else ""
+        found = definition(text, function)
+        body = text[found.start():text.find("\n}\n", found.start())] if found else ""
+        if words not in " ".join(body.split()):
+            yield "mutants_known.txt: there is no " + " ".join(key)
+
+
 def check():
     """What is wrong with lines of mutations.txt; quick, part of lint."""
     rules, texts = rule_tests(), {}
@@ -360,8 +543,7 @@ def check():
         if "[" in place or place.isupper() or f"{place}[" in texts[file]:
             there = table_row(texts[file], place)
         else:
-            there = re.search(rf"^(?!#)\w[^;{{}}()]*\b{re.escape(place)}\([^;]*?\{{", texts[file],
-                              re.M)
+            there = definition(texts[file], place)
         source = f"tests/{test}" if test.endswith(".sh") else f"tests/{test}.c"
         if not there:
             yield f"{rule}: {file} has no function or row {place}"
@@ -415,17 +597,24 @@ def prove_rows(proofs, jobs):
         os.rename(listed, f"{listed}.kept")
         instrumented = read(place)
         verdicts += [prove_row(p, place, jobs) for p in mine]
-        write(place, instrumented)
+        write_unseen(place, instrumented)
         rebuild(mine, jobs)
         os.rename(f"{listed}.kept", listed)
     return verdicts
+
+
+def write_unseen(path, text):
+    """For make it has its old date: what includes a header stays, but for what is taken away."""
+    was = os.stat(path)
+    write(path, text)
+    os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
 
 
 def prove_row(proof, place, jobs):
     tried = 0
     for words, text in table_faults(proof.file, proof.place):
         tried += 1
-        write(place, text)
+        write_unseen(place, text)
         rebuild([proof], jobs)
         said = next(filter(None, (c.run(proof.words) for c in proof.cases)), None)
         if said:
@@ -436,14 +625,19 @@ def prove_row(proof, place, jobs):
 
 
 def rebuild(proofs, jobs):
-    """What has changed, and a test that brings it itself; who includes a header stays."""
+    """What has changed, and a test that brings it itself; who includes a header stays. What is made
+    of them goes, too: make does not miss an object whose program is there (.SECONDARY)."""
+    targets = {t for p in proofs for t in targets_of(p.test)}
     for proof in proofs:
         stem = os.path.splitext(proof.file)[0]
         for name in (f"obj/header/{stem}.o", f"obj/tests/{proof.test}.o", f"obj/{stem}.o",
-                     f"plugin/{stem}.o"):
+                     f"plugin/{stem}.o", "libepctx.a", "libepctx_ops.a"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(f"{TREE}/{BUILD}/{name}")
-    make(sorted({t for p in proofs for t in targets_of(p.test)}), jobs, MUTANTS_AS_IT_IS="1")
+    for target in targets:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(f"{TREE}/{target}")
+    make(sorted(targets), jobs, MUTANTS_AS_IT_IS="1")
 
 
 def rules(arguments, pool):
@@ -471,17 +665,20 @@ def main():
     parser = argparse.ArgumentParser(description="Puts faults in, one at a time.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sample", type=int, default=100)
+    parser.add_argument("--all", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", nargs="+", default=["*"])
     parser.add_argument("--tests", nargs="+", default=["*"])
     parser.add_argument("--kinds", nargs="+")
     parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--again", type=read)
+    parser.add_argument("--sanitized", action="store_true")
     parser.add_argument("--rules", nargs="*")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     os.chdir(ROOT)
     if arguments.check:
-        for wrong in check():
+        for wrong in (*check(), *check_known()):
             print(wrong)
         return
     os.environ.pop("EPCTX_TEST_MODELS", None)

@@ -134,6 +134,13 @@ said() {
     fi
 }
 
+# lacks NAME CODE PATTERN: the last command's exit code, and nothing that it printed is like this.
+lacks() {
+    if [ "$code" -ne "$2" ]; then fail "$1" "exit code $code, expected $2"
+    elif cat "$out" "$err" | grep -q -e "$3"; then fail "$1" "expected nothing like '$3'"
+    else ok "$1"; fi
+}
+
 # works NAME COMMAND...: passes when the command succeeds; what it printed is in $out and $err.
 works() {
     name=$1

@@ -18,8 +18,9 @@
  * and prints what tests/run reads: "ok adds", or one "FAIL adds: ..." with
  * file, line, what was expected and what was found. The first check that fails
  * ends its case (by return, so checks stand in the TEST function itself; a
- * helper function reports to its caller). Checks evaluate their arguments
- * once. `program CASE...` runs only the cases named.
+ * helper function reports to its caller). A case that comes to no check fails:
+ * its loop went over nothing. Checks evaluate their arguments once.
+ * `program CASE...` runs only the cases named.
  */
 #ifndef EPCTX_TEST_H
 #define EPCTX_TEST_H
@@ -35,6 +36,7 @@
 
 static const char *test_name; /* the running case; NULL once it has reported */
 static int test_failures;
+static bool test_checked; /* the running case has come to a check, in whichever of its threads */
 
 #if defined(__GNUC__)
 #define TEST_UNUSED __attribute__((unused))
@@ -74,9 +76,11 @@ TEST_UNUSED TEST_PRINTF(1, 2) static void test_skip(const char *format, ...) {
 
 TEST_UNUSED static void test_run(const char *name, void (*body)(void)) {
     test_name = name;
+    test_checked = false;
     /* Told apart from a crash: what runs is known even when it never ends. */
     fprintf(stderr, "case %s\n", name);
     body();
+    if (test_name && !test_checked) test_fail(__FILE__, __LINE__, "expected checks, found none");
     if (test_name) printf("ok %s\n", name);
     fflush(stdout);
     test_name = NULL;
@@ -139,6 +143,7 @@ TEST_UNUSED static bool test_same_bytes(const void *got, size_t got_size, const 
 
 #define CHECK(condition, ...) \
     do { \
+        __atomic_store_n(&test_checked, true, __ATOMIC_RELAXED); \
         if (!(condition)) FAIL(__VA_ARGS__); \
     } while (0)
 

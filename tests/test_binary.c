@@ -341,6 +341,16 @@ TEST(container) {
     bytes_free(&b);
 }
 
+/* The header of a blob has 48 bytes. Another size that fits the rest is another format. */
+TEST(blob_header) {
+    bytes b = openvino_blob(false);
+    CHECK_INT(id_of(&b).kind, EPCTX_BINARY_OPENVINO_BLOB);
+    b.data[0] = 56; /* where the options begin */
+    b.data[8] = 0;  /* and their size */
+    CHECK_TRUE(id_of(&b).kind != EPCTX_BINARY_OPENVINO_BLOB);
+    bytes_free(&b);
+}
+
 /* The padding behind the blobs may be anything, a blob may not. */
 TEST(container_zeros) {
     bytes b = openvino_container(4096, "1.1.0"), blob = openvino_blob(true);
@@ -539,6 +549,7 @@ int main(int argc, char **argv) {
     RUN(qnn);
     RUN(dlc);
     RUN(container);
+    RUN(blob_header);
     RUN(container_zeros);
     RUN(ir);
     RUN(asked);

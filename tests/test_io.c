@@ -867,6 +867,56 @@ TEST(no_descriptors) {
     remove_tree();
 }
 
+/* A program may have closed its standard input: a file is number 0 then. */
+TEST(no_standard_input) {
+    const int kept = dup(0);
+    epctx_status status;
+    CHECK_TRUE(kept > 0);
+    make_tree();
+    close(0);
+    status = map();
+    dup2(kept, 0);
+    close(kept);
+    CHECK_INT(status, EPCTX_OK);
+    remove_tree();
+}
+
+/* How many descriptors, or lines about memory, name a file. */
+static int named_by_us(const char *file) {
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[4096], link[64];
+    int count = 0;
+    for (int fd = 0; fd < 64; fd++) {
+        ssize_t size;
+        snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        size = readlink(link, line, sizeof line - 1);
+        if (size < 0) continue;
+        line[size] = '\0';
+        count += strstr(line, file) != NULL;
+    }
+    while (maps != NULL && fgets(line, sizeof line, maps) != NULL)
+        count += strstr(line, file) != NULL;
+    if (maps != NULL) fclose(maps);
+    return count;
+}
+
+TEST(mappings_end) {
+    const epctx_io *io = epctx_io_files();
+    char file[400];
+    epctx_mapping m;
+    make_tree();
+    if (realpath(at("file"), file) == NULL) abort();
+    CHECK_INT(io->map_fn(NULL, NULL, file, false, &m, NULL), EPCTX_OK);
+    if (named_by_us(file) == 0) {
+        io->unmap_fn(NULL, &m);
+        remove_tree();
+        SKIP("/proc does not tell what is mapped");
+    }
+    io->unmap_fn(NULL, &m);
+    CHECK_INT(named_by_us(file), 0);
+    remove_tree();
+}
+
 TEST(writing) {
     static char long_path[2 * EPCTX_PATH_MAX], nearly[EPCTX_PATH_MAX];
     const epctx_io *io = epctx_io_files();
@@ -963,6 +1013,8 @@ int main(int argc, char **argv) {
     }
     RUN(reading);
     RUN(no_descriptors);
+    RUN(no_standard_input);
+    RUN(mappings_end);
     RUN(writing);
     RUN(second_names);
     RUN(system_calls);

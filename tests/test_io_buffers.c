@@ -435,7 +435,9 @@ TEST(no_backups) {
     epctx_error error;
     app_source(&a, "m.onnx", 0);
     epctx_error_clear(&error);
+    memset(&file, 0xff, sizeof file); /* the caller's memory may hold anything */
     CHECK_INT(io.create_fn(io.user, NULL, "m.onnx", &file, NULL), EPCTX_OK);
+    CHECK_TRUE(file.temp[0] == '\0' && file.kept[0] == '\0' && file.written == 0);
     CHECK_INT(io.commit_fn(io.user, &file, EPCTX_OVERWRITE_BACKUP, &error), EPCTX_ERR_UNSUPPORTED);
     CHECK_HAS(error.message, "m.onnx: a buffer cannot have a backup");
     CHECK_TRUE(io.back_fn(io.user, &file));

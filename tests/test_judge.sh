@@ -162,7 +162,9 @@ never weightless "takes the place of a tensor's data by that of an equal one els
 never wrap "makes a model of one node, and judges it by all rules"
 never package "copies models, and adds metadata"
 "$epctx" help >log
-for command in $(sed -n '/^Change:/,/^Run/s/^  \([a-z-]*\) .*/\1/p' log); do
+changing=$(sed -n '/^Change:/,/^Run/s/^  \([a-z-]*\) .*/\1/p' log)
+[ "$(echo "$changing" | wc -l)" -gt 10 ] || fail "commands" "expected more than: $changing"
+for command in $changing; do
     case "$tried " in
     *" $command "*) ok "$command is known" ;;
     *) fail "$command" "it is not tried, and no reason is given" ;;

@@ -1,6 +1,7 @@
 #!/bin/sh
 # What mutants.py rests on: a fault of each kind can be put in and changes what a program prints,
-# constants and macros are left alone, and lines of mutations.txt that do not fit are told.
+# constants and macros are left alone, survivors are judged, and lines of mutations.txt and
+# mutants_known.txt that do not fit are told.
 # runs: once
 set -u
 cd "$(dirname "$0")/.."
@@ -82,6 +83,48 @@ for fault in odd:
 END
 if [ -s found ]; then fail "faults" "$(head -n 1 found)"; else ok "faults of each kind"; fi
 
+cat >judged.c <<'END'
+#include <stddef.h>
+int judged(int a, const int *p) {
+    if (p == NULL) return -1;
+    if (!call(a) || (a > 1 && other(p) != EPCTX_OK)) {
+        a = 0;
+        return 0;
+    }
+    if (!has_more(a)) return 0;
+    if (!call(a)) a = 3;
+    if (a < 5) return 0;
+    if (a > 9) return 0; /* not taken: nobody has so many */
+    return a;
+}
+END
+/usr/bin/python3 -B - "$top/tests" >found 2>&1 <<'END'
+import sys
+sys.path.insert(0, sys.argv[1])
+import mutants
+def fault(line, text, kind="check", cases=True):
+    made = mutants.Fault("judged.c", [0, 0, 1, kind, "judged", "", line, text])
+    made.cases = [mutants.Case("test_x", "one", ())] if cases else []
+    return made
+reasons = {("judged.c", "judged", "check", "a < 5"): "that is why"}
+for made, who, want in [
+        (fault(3, "p == NULL"), None, "handed on"), (fault(3, "p == NULL"), "test_x", "noticed"),
+        (fault(3, "p == NULL", cases=False), None, "not reached"),
+        (fault(3, "p == NULL", kind="boundary"), None, "survivor"),
+        (fault(4, "!call(a) || (a > 1 && other(p) != EPCTX_OK)"), None, "handed on"),
+        (fault(8, "!has_more(a)"), None, "survivor"), (fault(9, "!call(a)"), None, "survivor"),
+        (fault(10, "a < 5"), None, "explained"), (fault(10, "a < 5", "drop"), None, "survivor"),
+        (fault(11, "a > 9", cases=False), None, "explained"),
+        (fault(11, "a > 9"), None, "survivor")]:
+    found = mutants.judge(made, who, reasons)[0]
+    if found != want:
+        print(made, "expected:", want, "found:", found)
+    if mutants.survived(made, f"{found} judged.c:77: {made.words()} (test_x)") != (
+            found in ("survivor", "not reached")):
+        print(made, "is tried again, or is not:", found)
+END
+if [ -s found ]; then fail "verdicts" "$(head -n 1 found)"; else ok "verdicts"; fi
+
 cd "$top" || exit 1
 /usr/bin/python3 -B - >"$work/found" 2>&1 <<'END'
 import sys
@@ -97,7 +140,19 @@ for line, want in [(good, ""), (row, "")] + bad:
     found = "; ".join(mutants.check())
     if want not in found or bool(found) != bool(want):
         print(line, "expected:", want, "found:", found)
+key = ("epctx.h", "epctx__scan_word", "check", "byte < 0")
+for row, want in [(key, 0), (("nothing.h",) + key[1:], 1), (key[:1] + ("nothing",) + key[2:], 1),
+                  (key[:3] + ("byte < 1",), 1)]:
+    mutants.known = lambda: {row: "why"}
+    if len(list(mutants.check_known())) != want:
+        print(row, "expected:", want, "found:", list(mutants.check_known()))
+fault = mutants.Fault("epctx.h", [0, 0, 1, "check", "epctx__scan_word", "", mutants.read(
+    "epctx.h").split("static epctx_status epctx__scan_word(")[0].count("\n") + 1, ""])
+for glob, want in [("epctx.h", True), ("*", True), ("epctx.h:scan:*", True),
+                   ("*:epctx__scan_word", True), ("epctx.h:wire:*", False), ("*.c", False)]:
+    if fault.is_in(glob) != want:
+        print(glob, "expected:", want)
 END
 if [ -s "$work/found" ]; then fail "lines" "$(head -n 1 "$work/found")"
-else ok "lines of mutations.txt are checked"; fi
+else ok "lines of mutations.txt and mutants_known.txt are checked"; fi
 exit $status

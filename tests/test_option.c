@@ -761,6 +761,7 @@ TEST(keys_far_from_ours) {
     endless[299] = '\0';
     memcpy(endless, "ep.", 3);
     CHECK_INT(set(&s, endless, "1"), EPCTX_ERR_ARG);
+    CHECK(strstr(s.error.message, "nearest") == NULL, "%s", s.error.message);
     free(endless);
     CHECK_INT(set(&s, "epctx.something_else_altogether", "1"), EPCTX_ERR_ARG);
     CHECK_INT(set(&s, "EP_CONTEXT_SOMETHING_ELSE_ALTOGETHER", "1"), EPCTX_ERR_ARG);

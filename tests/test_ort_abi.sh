@@ -108,11 +108,13 @@ for variant in "" EPCTX_NO_PACKAGE=1; do
 done
 
 unused=
+slots=0
 for name in $(sed -n 's/^ *SLOT([0-9]*, [^,]*, \([A-Za-z0-9_]*\),.*/\1/p' $abi); do
     grep -q -e "->$name\>" examples/epctx/ort/*.c || unused="$unused $name"
+    slots=$((slots + 1))
 done
-if [ -z "$unused" ]; then ok "every function is called"; else
-    fail "every function is called" "not called:$unused"
+if [ -z "$unused" ] && [ $slots -gt 50 ]; then ok "every function is called"; else
+    fail "every function is called" "of $slots are not called:$unused"
 fi
 
 # The slots of 1.31, in a package that the tool makes.

@@ -2383,6 +2383,38 @@ TEST(lines_that_stay) {
     epctx_model_close(&model);
 }
 
+/* SDK and architecture are those of the first node of the EP that has them. */
+TEST(lines_of_the_target) {
+    static const part parts[] = {
+        {"y", 1, 1, "Y", "a"}, {"a", 1, 1, "X", "b"}, {"b", 1, 1, "X", "c"}, {"c", 1, 1, "X", "d"}};
+    static const char *const sdks[] = {"9.9", "", "2.1", "2.2"};
+    static const char *const chips[] = {"v9", "v73", "", "v75"};
+    epctx_stamp_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    epctx_node_view view;
+    epctx_walk walk;
+    epctx_str stamp;
+    char text[600];
+    clear_root();
+    make_parts(parts, 4);
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    epctx_walk_begin(&walk, &model);
+    for (size_t i = 0; epctx_walk_epnode(&walk, &view); i++) {
+        CHECK_OK(epctx_edit_set_attr_str(&model, view.view, "ep_sdk_version",
+                                         epctx_str_of(sdks[i]), &error),
+                 error);
+        CHECK_OK(epctx_edit_set_attr_str(&model, view.view, "hardware_architecture",
+                                         epctx_str_of(chips[i]), &error),
+                 error);
+    }
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
+    CHECK_TRUE(epctx_model_get_stamp(&model, epctx_str_of("X"), &stamp));
+    snprintf(text, sizeof text, "%.*s", (int)stamp.size, stamp.data);
+    CHECK_HAS(text, "\nsdk 2.1\narch v73\n");
+    epctx_model_close(&model);
+}
+
 typedef struct differences {
     char text[2000];
     size_t count;
@@ -2780,6 +2812,7 @@ int main(int argc, char **argv) {
     RUN(a_line_for_each_binary);
     RUN(lines_of_contexts_that_move);
     RUN(lines_that_stay);
+    RUN(lines_of_the_target);
     RUN(needs);
     RUN(options_as_text);
     RUN(binary_that_cannot_be_read);

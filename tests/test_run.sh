@@ -208,6 +208,29 @@ for variable in TEST_JOBS=0 TEST_JOBS=some TEST_TIMEOUT=-1; do
     code=$?
     said "$variable" 1 "expected a whole number above 0, found '${variable#*=}'"
 done
+
+# A loop over nothing is no test: a case of a C program has to come to a check.
+cat >"$work/checks.c" <<'END'
+#include "test.h"
+TEST(one) { CHECK_INT(1, 1); }
+TEST(none) {
+    for (int i = 0; i < 0; i++) CHECK_INT(i, 0);
+}
+TEST(skipped) { SKIP("nothing is here"); }
+int main(int argc, char **argv) {
+    RUN(one);
+    RUN(none);
+    RUN(skipped);
+    return test_end();
+}
+END
+if ${CC:-cc} -Itests "$work/checks.c" -o "$work/checks" >"$out" 2>"$err"; then
+    runner "$work/checks"
+    said "cases without a check" 1 "none: tests/test.h:"
+    said "cases with one, and others" 1 "1 passed, 1 failed, 1 skipped"
+else fail "cases without a check" "it cannot be compiled"; fi
+leaves_nothing "cases without a check"
+
 touch "$tree/build"
 runner "$work/good.sh"
 said "no folder to work in" 1 "tests/run: "

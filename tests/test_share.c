@@ -2272,6 +2272,31 @@ TEST(members_behind_a_link) {
     CHECK_INT(f.alive, 0);
 }
 
+/* A member's default name became a link before the group is written: nothing is written there. */
+TEST(linked_member) {
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_gen_opts opts = {0};
+    epctx_workspace *w;
+    epctx_error error;
+    bytes real;
+    clear_root();
+    for (int k = 0; k < 2; k++) make_named(names[k], (float)k);
+    opts.overwrite = true;
+    CHECK_INT(epctx_workspace_open(&w, NULL, &error), EPCTX_OK);
+    CHECK_OK(generate(w, NULL, "a.onnx", &backend, &opts, NULL, false, &error), error);
+    make_file(at("real.onnx"), "old", 3);
+    CHECK_INT(symlink("real.onnx", at("a_ctx.onnx")), 0);
+    CHECK_INT(generate(w, NULL, "b.onnx", &backend, &opts, NULL, true, &error), EPCTX_ERR_PATH);
+    CHECK_HAS(error.message, "a_ctx.onnx: is a link");
+    epctx_workspace_close(w);
+    CHECK_STR(listing(), "a.onnx a_ctx.onnx b.onnx real.onnx ");
+    real = read_file(at("real.onnx"));
+    CHECK_MEM(real.data, real.size, "old", 3);
+    bytes_free(&real);
+    CHECK_INT(f.alive, 0);
+}
+
 /* Who is in the group, and who may come to it. */
 TEST(members) {
     fake f = {0};
@@ -2582,6 +2607,7 @@ int main(int argc, char **argv) {
     RUN(large_binary);
     RUN(a_failed_session_leaves_no_edit);
     RUN(members_behind_a_link);
+    RUN(linked_member);
     RUN(members);
     RUN(linear_in_graphs);
     RUN(linear_in_secondaries);

@@ -53,7 +53,9 @@ static bool list_files(bool can_list, char *out, size_t room) {
     for (i = 0; i < count; i++) {
         size_t used = strlen(out);
         snprintf(out + used, room - used, "%.*s%s ", (int)files[i].name.size, files[i].name.data,
-                 files[i].status == EPCTX_OK ? "" : "?");
+                 files[i].status == EPCTX_OK                ? ""
+                 : files[i].status == EPCTX_ERR_UNSUPPORTED ? "?"
+                                                            : "!");
     }
     epctx_model_close(&model);
     epctx_arena_free(&arena);

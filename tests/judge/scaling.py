@@ -251,7 +251,7 @@ CONTEXTS = ("info {c}", "ls {c}", "lint {c}", "check {c}", "check --fresh {c}", 
 MORE = ((many, ((0,), "run {m}")), (pieces, ((1,), "run {c}")),
         (same, ((0,), "merge {m} {m} --prefix a_,b_ -f -o {o}")),
         (symbols, ((0,), "compile -f {m} -o {c}"), ((0,), "info {m}")),
-        (empty, ((0,), "info {m}"), ((1,), "lint {m}"), ((0,), "diff {m} {m}")),
+        (empty, ((0,), "info {m}"), ((0,), "lint {m}"), ((0,), "diff {m} {m}")),
         (overlaid, ((1,), "weights {m} {m}"), ((1,), "compile -f {m} -o {c}"),
          ((2,), "diff {m} {m}")),
         (absent, ((1,), "lint {m}"), ((3,), "repair --dry-run {m} -f -o {o}"), ((1,), "ls {m}")),
@@ -268,7 +268,7 @@ import resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
 sys.exit(code)"""
-# Commands that tell by their exit code what they have found.
+# Commands that tell by their exit code what they have found; one of 1 with a message is a refusal.
 JUDGES = ("lint", "check", "repair")
 
 
@@ -278,7 +278,7 @@ def sizes(shape):
 
 
 class Run:
-    """One command: its exit code, seconds of CPU and bytes of memory."""
+    """One command: its exit code, whether it gave up, seconds of CPU and bytes of memory."""
 
     def __init__(self, epctx, words, log):
         child = os.fork()
@@ -289,6 +289,8 @@ class Run:
             os.execv(epctx, [epctx, *words])
         _, status, usage = os.wait4(child, 0)
         self.code = os.waitstatus_to_exitcode(status)
+        with open(log, "rb") as said:
+            self.refused = any(line.startswith(b"epctx: ") for line in said)
         self.seconds = usage.ru_utime + usage.ru_stime
         self.bytes = usage.ru_maxrss * 1024
 
@@ -338,14 +340,16 @@ class Judge:
         shutil.rmtree(files["p"], ignore_errors=True)
         return Run(self.epctx, command.format(**files).split(), os.path.join(self.folder, "log"))
 
-    def judge(self, shape, command, codes=(0,)):
+    def judge(self, shape, command, codes=None):
+        judging = command.startswith(JUDGES)
+        codes = codes or ((0, 1, 3) if judging else (0,))
         name = f"{shape.__name__}: {command.replace('{', '').replace('}', '')}"
         seconds, memory = {}, {}
         small, large = sizes(shape)
         for _ in range(TRIES):
             for count in (small, large):
                 run = self.run(shape, count, command)
-                if run.code not in ((0, 1, 3) if command.startswith(JUDGES) else codes):
+                if run.code not in codes or judging and run.refused:
                     with open(os.path.join(self.folder, "log"), encoding="utf-8") as log:
                         self.fail(name, f"exit code {run.code}: {log.read()[-300:]!r}")
                     return
