@@ -99,7 +99,8 @@ static void put_run(const trial *t, FILE *out, const ort_spec *spec) {
 void note_session(const ort_spec *spec, const ort_output *to) {
     const trial *t = (const trial *)spec->seen_by;
     char here[PATH_MAX];
-    FILE *out = fmemopen(t->board->again, sizeof t->board->again, "w");
+    /* The last byte stays 0, however long the options are. */
+    FILE *out = fmemopen(t->board->again, sizeof t->board->again - 1, "w");
     if (!out) return;
     if (getcwd(here, sizeof here) && strcmp(here, t->folder) != 0) {
         fputs("os.chdir(", out);
