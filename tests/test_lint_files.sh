@@ -10,7 +10,8 @@ start test_lint_files
 
 # What cannot be read, by somebody who is not root: in a folder that everybody can enter, which
 # those of tests/run are not (a file would be out of reach, not unreadable).
-place=$(mktemp -d -p /tmp) && chmod 755 "$place" && cp "$epctx" "$place/epctx" && cd "$place" || exit 1
+place=$(mktemp -d -p /tmp) && chmod 755 "$place" || exit 1
+cp "$epctx" "$place/epctx" && cd "$place" || exit 1
 "$python" "$top/tests/judge/make_model.py" plain plain.onnx
 ./epctx compile plain.onnx >/dev/null
 ./epctx init --external --threshold 0 plain.onnx -o outside.onnx >/dev/null
