@@ -97,7 +97,7 @@ refused() {
     sed "$4" "$3" >"$work/changed.h"
     if cmp -s "$3" "$work/changed.h"; then
         fail "$1" "the edit changes nothing"
-    elif sections "$3" "$work/changed.h" | grep -q "$2"; then
+    elif sections "$3" "$work/changed.h" | grep "$2" >/dev/null; then
         ok "$1"
     else
         fail "$1" "expected '$2', found nothing"
