@@ -1449,14 +1449,14 @@ static epctx_status use_the_same(nested *n) {
     if (n->step == FAKE_LOAD) {
         return take_graph(n->workspace, n->backend, at("m.onnx"), "a_fake.bin", epctx_str_of("any"),
                           0, &loaded, &error) == EPCTX_ERR_CONTEXT &&
-                       strstr(error.message, "this call") != NULL
+                       strstr(error.message, "waits for this one") != NULL
                    ? EPCTX_OK
                    : EPCTX_ERR_GRAPH;
     }
     opts.overwrite = true;
     if (generate(n->workspace, NULL, "b.onnx", n->backend, &opts, NULL, true, &error) !=
             EPCTX_ERR_ARG ||
-        strstr(error.message, "this call") == NULL ||
+        strstr(error.message, "waits for this one") == NULL ||
         epctx_share_finish(n->workspace, NULL, "FakeEP", NULL, NULL, &error) != EPCTX_ERR_ARG)
         return EPCTX_ERR_GRAPH;
     epctx_share_withdraw(n->workspace, NULL, "FakeEP", at("nobody_ctx.onnx"));
