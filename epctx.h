@@ -17,7 +17,7 @@
  *   design. It is not an inference engine: the EP supplies an epctx_backend (epctx_npu.h is one).
  *
  * DO THIS
- *   In ONE file of your program, best a two-line epctx.c of its own:
+ *   In exactly one source file of your program; a two-line epctx.c is best:
  *       #define EPCTX_IMPLEMENTATION
  *       #include "epctx.h"
  *   Elsewhere only #include "epctx.h", in any order. Link nanopb (Debian: -lprotobuf-nanopb).
@@ -95,6 +95,7 @@
  *   primary           an EPContext node with main_context 1: it has or names a context binary
  *   secondary         one with main_context 0: its graph is in the binary of a primary node
  *   partition         nodes of a graph that are compiled together and become one EPContext node
+ *   piece             a partition as a graph by itself, which a backend compiles
  *   backend           your compiler and loader, as a table of functions (epctx_backend)
  *   record            plain structs that anybody can fill: epctx_graph, epctx_node, epctx_epnode
  *   view              a look into model bytes, borrowed: epctx_graph_view, epctx_node_view
@@ -120,9 +121,10 @@
  *                                       payload, models in commit, gen
  *   EPCTX_ARENA_BLOCK     one  4096     bytes of an arena's first block; further ones double up to
  *                                       256 times as much
- *   EPCTX_SCAN_DEPTH      all  16       levels in a scan; less than the default, a plain number
- *   EPCTX_SCAN_TEXT       all  96       bytes of a scan's text, likewise. Only these two change a
- *                                       public struct
+ *   EPCTX_SCAN_DEPTH      all  100      nesting levels that a scan can hold: a literal number, at
+ *                                       most the default
+ *   EPCTX_SCAN_TEXT       all  192      bytes for the strings of a scan's event. This option and
+ *                                       EPCTX_SCAN_DEPTH alone change a public struct
  *   EPCTX_PROFILES        one           epctx_profiles is your function of this name: the EPs that
  *                                       you know (>>profile)
  *   EPCTX_DEBUG           one           abort() where a guard against impossible states is wrong:
@@ -135,8 +137,8 @@
  *   epctx_str / epctx_span borrow from the source bytes or from that arena until the model is
  *   closed; views of a message, until that message is edited. Reading copies nothing. Open
  *   functions copy their path. A source buffer must outlive its model. Edits copy names and borrow
- *   payloads: tensor data, attribute values, parts of other models. Large structs, in KiB:
- *   epctx_walk 9, epctx_gen_report 13, epctx_file_lock 9, epctx_io_file 5.
+ *   payloads: tensor data, attribute values, parts of other models. Do not put these on a small
+ *   stack: epctx_walk (9 KiB), epctx_gen_report (13), epctx_file_lock (9), epctx_io_file (5).
  *
  * THREADS
  *   No global state. Any number of threads may read one model; opening, editing, writing and
@@ -158,13 +160,13 @@
  *
  * WRITING
  *   Outputs of one call appear together or not at all. Whatever stops the process, a model's name
- *   has the old model or its complete successor, with files of its own generation. A failure, also
- *   a full disk, restores the old files. Writers of one name wait for each other (FILE.lock, while
- *   finished files are moved into place); EPCTX_ERR_CHANGED means that another writer changed a
- *   model since it was opened; epctx_file_lock_take makes reading, changing and writing one step. A
- *   killed process may leave FILE.<process>-<number>.tmp and FILE.lock, to be removed; FILE.new,
- *   which a model may use until it is written again; and, without hard links, FILE.old, the former
- *   model.
+ *   has the old model or its complete successor, with the binary that belongs to it. A failure,
+ *   also a full disk, restores the old files. Writers of one name wait for each other (FILE.lock,
+ *   while finished files are moved into place); EPCTX_ERR_CHANGED means that another writer changed
+ *   a model since it was opened. Hold epctx_file_lock_take to make read, change and write atomic. A
+ *   killed process may leave these files: FILE.<process>-<number>.tmp and FILE.lock, which you may
+ *   remove; FILE.new, which the model may still name and which disappears at the next write; and,
+ *   without hard links, FILE.old, the former model.
  *
  * LOSSLESS
  *   Open + write without an edit gives the same bytes for every accepted input. An edit changes
@@ -291,15 +293,16 @@ typedef enum epctx_status {
         EPCTX_STATUS_COUNT
 } epctx_status;
 
-/* "EPCTX_ERR_PATH", meaning, OrtErrorCode; static. Others: "unknown status", ORT_FAIL. */
+/* Name ("EPCTX_ERR_PATH") and meaning, both static, and OrtErrorCode. Any other value gives
+ * "unknown status" and ORT_FAIL. */
 EPCTX_API const char *epctx_status_name(epctx_status status);
 EPCTX_API const char *epctx_status_text(epctx_status status);
 EPCTX_API int epctx_status_to_ort(epctx_status status);
 
 #define EPCTX_NO_OFFSET UINT64_MAX
 
-/* Details of a failure; NULL: not wanted. `message` contains `file`, `node` and `attribute`, which
- * may be empty; all are terminated. */
+/* Details of a failure. Pass NULL if you do not need them. `message` contains `file`, `node` and
+ * `attribute`, which may be empty; all are terminated. */
 typedef struct epctx_error {
     epctx_status status;
     uint64_t offset; /* byte position in `file`, or EPCTX_NO_OFFSET */
@@ -333,7 +336,8 @@ EPCTX_API bool epctx_str_number(epctx_str text, uint64_t *out);
 EPCTX_API bool epctx_str_take_number(epctx_str *rest, uint64_t *out);
 
 #define EPCTX_NO_CHAR UINT32_MAX
-/* The code point at text.data[at] and its bytes; invalid UTF-8: EPCTX_NO_CHAR, one byte. */
+/* The code point at text.data[at]; `*size` gets its length in bytes. Invalid UTF-8 gives
+ * EPCTX_NO_CHAR and length 1. */
 EPCTX_API uint32_t epctx_str_char(epctx_str text, size_t at, size_t *size);
 /* False for control, bidirectional, line separator, zero-width and tag characters, and for
  * EPCTX_NO_CHAR. `before`: the preceding character, or 0; the joiners U+200C and U+200D are shown
@@ -419,7 +423,7 @@ typedef struct epctx_limits {
 /* Text in the caller's buffer, always terminated; `cut`: something did not fit. */
 typedef struct epctx_text {
     char *data;
-    size_t capacity, size; /* with, without the terminator */
+    size_t capacity, size; /* capacity counts the terminator, size does not */
     bool cut;
 } epctx_text;
 
@@ -464,8 +468,8 @@ typedef struct epctx_hooks {
     /* epctx_generate, before compiling: `node` stays on the CPU, and why (the first 200 nodes
      * with the reason of explain_fn). */
     void (*refused_fn)(void *user, const struct epctx_node *node, const epctx_error *why);
-    /* Of backends, while they compile: these bytes of a model were read and are not needed soon; if
-     * a file is mapped there, its pages may go. */
+    /* A backend that compiles has read these bytes of a model and will not need them soon: the
+     * pages of a mapped file may be dropped. */
     void (*spent_fn)(void *user, const void *data, size_t size);
 } epctx_hooks;
 
@@ -1132,8 +1136,8 @@ typedef struct epctx_model {
     epctx_limits limits;
     uint32_t path_flags;
     bool duplicate;            /* a singular message field occurs twice */
-    struct epctx_slot *merged; /* `shown` before epctx_edit_merge_doubled, */
-    size_t merged_at;          /* and at which edit */
+    struct epctx_slot *merged; /* tree for reading before epctx_edit_merge_doubled, for undo */
+    size_t merged_at;          /* the edit that merged it */
     epctx_file_info id;        /* of the model's file, if the io provides it */
 } epctx_model;
 
@@ -1143,7 +1147,8 @@ typedef struct epctx_model {
  * >>binary). */
 EPCTX_API epctx_status epctx_model_open_file(epctx_model *model, const char *path,
                                              const epctx_open_opts *opts, epctx_error *error);
-/* The same for bytes in memory, borrowed until close; what else they are is not said. */
+/* Opens bytes in memory, which are borrowed until close. Errors as epctx_model_open_file, but the
+ * message does not say what else they are. */
 EPCTX_API epctx_status epctx_model_open_memory(epctx_model *model, const void *data, size_t size,
                                                const epctx_open_opts *opts, epctx_error *error);
 /* May be called twice, and on a zeroed model. Invalidates all its views. */
@@ -1308,8 +1313,10 @@ typedef struct epctx_walk_level {
  * information of a model. It may be edited meanwhile: what stays where it is is given once; what is
  * put in, moved or removed in a message that the walk has entered may be given or not. */
 typedef struct epctx_walk {
-    epctx_kind kind; /* of the message just given: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, */
-    epctx_view view; /* FUNCTION or TRAINING */
+    /* Kind of the current message: EPCTX_KIND_GRAPH, NODE, ATTR, TENSOR, SPARSE, FUNCTION or
+     * TRAINING. */
+    epctx_kind kind;
+    epctx_view view; /* the message */
     uint32_t depth;  /* subgraphs around it, or that it is: 0 in the main graph or a function */
     bool in_function;
     bool in_training;
@@ -1392,8 +1399,8 @@ typedef struct epctx_tensor {
     const uint8_t *data; /* packed, little-endian, maybe unaligned; NULL: not loaded */
     size_t size;
     epctx_str location;  /* the external data file; empty: the model itself */
-    uint64_t offset;     /* of the data there; 0 if it is not in one piece */
-    uint64_t extra_hash; /* hash of elements that `data` cannot hold: strings, typed fields of
+    uint64_t offset;     /* of the data in that file; 0 if the data is not contiguous */
+    uint64_t extra_hash; /* hash of elements that `data` cannot represent: strings, typed fields of
                            sub-byte types; 0: none */
 } epctx_tensor;
 
@@ -1476,8 +1483,8 @@ EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float
  * plus 16 times the size of the files. */
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
                                               epctx_error *error);
-/* The same for one tensor. out->data is NULL for strings and typed fields of sub-byte types.
- * `arena` (NULL: the model's) receives converted data. */
+/* Loads one tensor as epctx_model_load_graph loads initializers. out->data is NULL for strings and
+ * typed fields of sub-byte types. `arena` (NULL: the model's) receives converted data. */
 EPCTX_API epctx_status epctx_model_load_tensor(epctx_model *model, epctx_view tensor,
                                                epctx_arena *arena, epctx_tensor *out,
                                                epctx_error *error);
@@ -1541,7 +1548,7 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
 EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node);
-/* The same for a view. */
+/* Parses an EPContext node of an open model, as epctx_epnode_from_record parses a record. */
 EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx_epnode *out,
                                               epctx_error *error);
 #endif
@@ -1567,7 +1574,7 @@ typedef enum epctx_key {
 #define EPCTX_STATIC_SHAPES     0x008u    /* no dynamic dimensions */
 #define EPCTX_ONE_NODE          0x010u    /* the graph must be one node */
 #define EPCTX_NO_MIX            0x020u    /* one embed mode per model */
-#define EPCTX_ONE_MAIN          0x040u    /* exactly one primary node */
+#define EPCTX_ONE_PRIMARY       0x040u    /* exactly one primary node */
 #define EPCTX_SECONDARY_CONTEXT 0x080u    /* main_context 0 with a context of its own is normal */
 #define EPCTX_NO_DOTS           0x100u    /* refuses ".." anywhere in a path, also in "a..b" */
 #define EPCTX_EMBED_ONE         0x200u    /* embedded: one partition only */
@@ -1896,10 +1903,10 @@ typedef enum epctx_scan_event {
 #define EPCTX_SCAN_DEPTH 100
 #endif
 
-/* Bytes for the strings of one event. Of a string that does not fit only the range is given (data
- * NULL). In an EPContext node the name, source and partition_name displace, in this order, notes,
- * onnx_model_filename, ep_cache_context, hardware_architecture and ep_sdk_version; the source also
- * displaces the partition_name. */
+/* Bytes for the strings of one event. A string that does not fit has its range only (data NULL). In
+ * an EPContext node the name, source and partition_name take precedence: for them strings are
+ * dropped in the order notes, onnx_model_filename, ep_cache_context, hardware_architecture,
+ * ep_sdk_version, and for the source also the partition_name. */
 #ifndef EPCTX_SCAN_TEXT
 #define EPCTX_SCAN_TEXT 192
 #endif
@@ -2281,10 +2288,9 @@ EPCTX_API bool epctx_model_stamp_line(const epctx_model *model, epctx_str source
                                       epctx_stamp_line *out);
 /* Checks that the context binaries, the .bin beside an .xml and the files to which binaries refer
  * are those of the build: compares size and hash with the build stamp of each EP (the first 16),
- * without copying a binary. OK also
- * without a stamp, or without the file (loading reports that). EPCTX_ERR_VERSION names file, node,
- * expected and found; other errors as epctx_path_map. `context_file_path` (may be NULL) as in
- * epctx_check_opts. */
+ * without copying a binary. Also OK if there is no stamp, or no file: loading reports the latter.
+ * EPCTX_ERR_VERSION names file, node, expected and found; other errors as epctx_path_map.
+ * `context_file_path` (may be NULL) as in epctx_check_opts. */
 EPCTX_API epctx_status epctx_model_check_binary(const epctx_model *model,
                                                 const char *context_file_path, epctx_error *error);
 /* Whether the context of an EPContext node holds only this node's graph, by the stamp of this very
@@ -2322,10 +2328,10 @@ typedef struct epctx_stamp_opts {
 /* The name that a stamp has for libraries[index]. */
 EPCTX_API const char *epctx_stamp_library(const char *const *libraries, size_t index);
 
-/* Gives a model that another compiler wrote, such as ORT, the build stamp of an EP, by the
- * attribute `source` of its nodes; replaces one that is there, and notes its hash unless the new
- * one says the same. SDK and architecture are those of the first node that has them. All files must
- * be there. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
+/* Adds or replaces the build stamp of one EP in a model that another tool, such as ORT, compiled.
+ * `source`: attribute `source` of its nodes. The new stamp notes the hash of the old one unless
+ * both say the same. SDK and architecture are those of the first node that has them. All files must
+ * exist. EPCTX_ERR_NOT_FOUND: no node of that EP, or a missing file. */
 EPCTX_API epctx_status epctx_edit_stamp(epctx_model *model, const char *source,
                                         const epctx_stamp_opts *opts, epctx_error *error);
 
@@ -2575,16 +2581,16 @@ typedef struct epctx_load_in {
     /* The node that has or names it. A payload there may change while `binary` does not: use that.
      * With the defaults and `source` alone when `verify` loads what no node names yet. */
     const epctx_epnode *node;
-    /* The same node with every attribute, whoever defines it. In those of epctx_load `version` is
-     * 0, and t and g of attributes are NULL. */
+    /* `node` with every attribute, whoever defines it. In those of epctx_load `version` is 0, and t
+     * and g of attributes are NULL. */
     const epctx_node *record;
     bool first;               /* no context was loaded before in this load; false in plan_fn */
     const epctx_hooks *hooks; /* of epctx_load_opts; may be NULL */
 } epctx_load_in;
 
 /* The EP's side: a table of functions, each called with `self`. A member that may be NULL says so.
- * Of the others compiling needs those up to discard_fn; loading, and `verify`, `source` and load_fn
- * to info_fn (else EPCTX_ERR_ARG); run_fn is for you alone.
+ * Compiling needs every other member up to discard_fn. Loading and `verify` need `source` and
+ * load_fn to info_fn. EPCTX_ERR_ARG if one is missing. The library never calls run_fn.
  *
  * Order       capability, (explain), begin, (setup), compile and (types, max_size, node) once per
  *             partition, then finish or discard; check, (plan), load, find, info, run in any
@@ -2967,7 +2973,7 @@ EPCTX_API void epctx_workspace_close(epctx_workspace *workspace);
  * `backend` and the model's io must live until the group ends.
  * Errors: ARG when embedded, with another backend object than the group's or in another folder. */
 
-/* -- generating: somebody else has the model --
+/* -- generating inside ONNX Runtime: ORT owns the model --
  *
  * For an EP inside ONNX Runtime, which leaves the EPContext models to ORT. A session calls
  * epctx_share_compile in Compile; the last one, when its model is written, epctx_share_finish
@@ -3217,9 +3223,10 @@ EPCTX_API void epctx_unload(epctx_loaded *loaded);
 
 #ifndef EPCTX_NO_WIRE
 
-/* The same for the main graph of a model, which must stay open until epctx_unload. Weights that are
- * inputs of their node are the model's own initializers. A binary file must have the size in the
- * build stamp; its hash is compared only after a failure, for the message. */
+/* Loads the EPContext nodes in the main graph of a model as epctx_load_nodes does. The model must
+ * stay open until epctx_unload. Weights that are inputs of their node are the model's own
+ * initializers. A binary file must have the size in the build stamp; its hash is compared only
+ * after a failure, for the message. */
 EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model,
                                   const epctx_backend *backend, const epctx_load_opts *opts,
                                   epctx_error *error);
@@ -3792,7 +3799,7 @@ static void *epctx__alloc(const epctx_allocator *allocator, size_t size) {
 #define EPCTX_ARENA_BLOCK 4096
 #endif
 
-/* Least bytes to release: finding their block takes time. */
+/* Smaller blocks are not worth the search for them. */
 #define EPCTX__RELEASE (EPCTX_ARENA_BLOCK == 0 ? 1u : 65536u)
 
 typedef struct epctx__block {
@@ -4236,7 +4243,7 @@ static bool epctx__has_controls(epctx_str name) {
     return false;
 }
 
-/* The same on every system. */
+/* Why a name from a model is refused, or NULL: the same answer on every system. */
 static const char *epctx__path_fault(epctx_str name, uint32_t flags) {
     size_t start = 0;
     size_t i;
@@ -5425,7 +5432,8 @@ static epctx_status epctx__file_commit(void *user, epctx_io_file *file, epctx_ov
     for (attempt = 0; status == EPCTX_ERR_CHANGED && attempt < 100; attempt++)
         status = epctx__file_place(file, overwrite, error);
     if (status == EPCTX_ERR_CHANGED) {
-        return epctx__file_failed(error, EPCTX_ERR_IO, "comes and goes while it is written",
+        return epctx__file_failed(error, EPCTX_ERR_IO,
+                                  "another process keeps creating and removing this file",
                                   file->path);
     }
     EPCTX__TRY(status);
@@ -6091,7 +6099,8 @@ typedef struct epctx__token {
     const uint8_t *body;  /* LEN: of the payload, which ends where the field ends */
 } epctx__token;
 
-/* The same for a value of the wire types VARINT, FIXED64 and FIXED32. */
+/* Reads a value of the wire types VARINT, FIXED64 and FIXED32; returns the byte behind it, or
+ * NULL. */
 static const uint8_t *epctx__number(const uint8_t *p, const uint8_t *end, epctx_wire wire,
                                     uint64_t *value) {
     size_t width = wire == EPCTX_WIRE_FIXED64 ? 8 : 4;
@@ -6718,7 +6727,7 @@ static epctx_str epctx__zip_directory(const epctx__ends *e) {
     return end;
 }
 
-/* Of a zip or a DLC, a tar or what the Vitis AI EP makes: told by names of their entries. */
+/* What a zip or a tar is, by the names of its entries: also a DLC or what the Vitis AI EP makes. */
 static epctx_binary_kind epctx__archive_kind(const epctx__ends *e, epctx_binary_kind kind) {
     epctx_str names = epctx__str(e->first.data, e->first.size < 100 ? e->first.size : 100);
     if (kind == EPCTX_BINARY_TAR) /* of whole models, or of a repository */
@@ -8464,7 +8473,7 @@ static size_t epctx__read_count(const epctx_node *node) {
 
 /* -- record: from model bytes -- */
 
-typedef struct epctx__loader {
+typedef struct epctx__recording {
     epctx_model *model;
     epctx_arena *arena;
     epctx_error *error;
@@ -8475,10 +8484,11 @@ typedef struct epctx__loader {
     epctx_map functions; /* names -> 1 */
     uint64_t around;     /* hash of functions and opset imports; 0: unknown */
     int depth;           /* of the graph being loaded */
-} epctx__loader;
+} epctx__recording;
 
-static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, epctx_error *error) {
-    epctx__loader l;
+static epctx__recording epctx__recording_of(epctx_model *model, epctx_arena *arena,
+                                            epctx_error *error) {
+    epctx__recording l;
     memset(&l, 0, sizeof l);
     l.model = model;
     l.arena = arena;
@@ -8491,8 +8501,8 @@ static epctx__loader epctx__loader_of(epctx_model *model, epctx_arena *arena, ep
 
 /* Counts first; if a mapped file changes, the second pass may find fewer. */
 #define EPCTX__LOAD_LIST(name, type) \
-    static epctx_status epctx__load_##name##s(const epctx__loader *l, epctx_cursor it, \
-                                              const type **out, size_t *count) { \
+    static epctx_status epctx__record_##name##s(const epctx__recording *l, epctx_cursor it, \
+                                                const type **out, size_t *count) { \
         epctx_cursor again = it; \
         type *items, item; \
         size_t n; \
@@ -8512,7 +8522,7 @@ EPCTX__LOAD_LIST(float, float)
 /* -- record: tensors -- */
 
 /* "<what> <found>, <against> <limit>" */
-static epctx_status epctx__tensor_fault(const epctx__loader *l, const epctx_tensor *tensor,
+static epctx_status epctx__tensor_fault(const epctx__recording *l, const epctx_tensor *tensor,
                                         const char *what, uint64_t found, const char *against,
                                         uint64_t limit) {
     return epctx_fail(l->error, EPCTX_ERR_GRAPH, "initializer '%S': %s %u, %s %u", &tensor->name,
@@ -8535,8 +8545,8 @@ static bool epctx__elements(const int64_t *dims, int32_t rank, uint64_t *count) 
 
 /* Typed fields (onnx.proto, comments at TensorProto) -> packed little-endian bytes. Complex numbers
  * are pairs. */
-static epctx_status epctx__load_typed(const epctx__loader *l, epctx_view view, epctx_tensor *tensor,
-                                      size_t need) {
+static epctx_status epctx__record_typed(const epctx__recording *l, epctx_view view,
+                                        epctx_tensor *tensor, size_t need) {
     int32_t type = tensor->elem_type;
     bool single = type == EPCTX_ONNX_FLOAT || type == EPCTX_ONNX_COMPLEX64;
     bool twice = type == EPCTX_ONNX_DOUBLE || type == EPCTX_ONNX_COMPLEX128;
@@ -8610,8 +8620,8 @@ EPCTX_API epctx_status epctx_model_map_file(epctx_model *model, epctx_str folder
 #define EPCTX__EXTERNAL_TIMES 16u
 #define EPCTX__EXTERNAL_FREE  (UINT64_C(1) << 30)
 
-static epctx_status epctx__load_external(const epctx__loader *l, const epctx_tensor_view *view,
-                                         epctx_tensor *tensor, epctx__file **file) {
+static epctx_status epctx__record_external(const epctx__recording *l, const epctx_tensor_view *view,
+                                           epctx_tensor *tensor, epctx__file **file) {
     epctx_model *model = l->model;
     epctx_str folder = epctx_str_of(model->external_folder);
     uint64_t size;
@@ -8629,8 +8639,8 @@ static epctx_status epctx__load_external(const epctx__loader *l, const epctx_ten
         (model->external_asked - EPCTX__EXTERNAL_FREE) / EPCTX__EXTERNAL_TIMES >
             model->external_there) {
         return epctx_fail(l->error, EPCTX_ERR_LIMIT,
-                          "initializer '%S': the tensors so far lie over each other in the "
-                          "external data: they have %u bytes, the files %u",
+                          "initializer '%S': tensors overlap in the external data: together they "
+                          "have %u bytes, the files only %u",
                           &tensor->name, model->external_asked, model->external_there);
     }
     tensor->data = (*file)->mapping.data + view->offset;
@@ -8653,7 +8663,8 @@ static uint64_t epctx__hash_elements(epctx_view tensor) {
     return h + (h == 0);
 }
 
-static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, epctx_tensor *out) {
+static epctx_status epctx__record_tensor(const epctx__recording *l, epctx_view view,
+                                         epctx_tensor *out) {
     epctx_tensor_view t = epctx_view_as_tensor(view);
     size_t width = epctx_elem_size(t.elem_type);
     epctx__file *file;
@@ -8662,7 +8673,7 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
     memset(out, 0, sizeof *out);
     out->name = t.name;
     out->elem_type = t.elem_type;
-    EPCTX__TRY(epctx__load_ints(l, epctx_view_tensor_dims(&t), &out->dims, &rank));
+    EPCTX__TRY(epctx__record_ints(l, epctx_view_tensor_dims(&t), &out->dims, &rank));
     if (EPCTX__NEVER(rank > INT32_MAX) || !epctx__elements(out->dims, (int32_t)rank, &count) ||
         (width > 0 && count > (uint64_t)(SIZE_MAX / 2) / width)) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
@@ -8671,7 +8682,7 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
     }
     out->rank = (int32_t)rank;
     if (t.external) {
-        EPCTX__TRY(epctx__load_external(l, &t, out, &file));
+        EPCTX__TRY(epctx__record_external(l, &t, out, &file));
     } else if (t.has_raw) {
         uint64_t at = (uintptr_t)t.raw.data - (uintptr_t)l->model->bytes.data;
         out->data = t.raw.data;
@@ -8681,7 +8692,7 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
         return epctx__tensor_fault(l, out, "its shape has elements:", count,
                                    "the whole model has bytes:", l->model->bytes.size);
     } else if (width > 0) {
-        return epctx__load_typed(l, view, out, (size_t)count * width);
+        return epctx__record_typed(l, view, out, (size_t)count * width);
     } else if (count > 0) {
         out->extra_hash = epctx__hash_elements(view);
     }
@@ -8694,9 +8705,9 @@ static epctx_status epctx__load_tensor(const epctx__loader *l, epctx_view view, 
 EPCTX_API epctx_status epctx_model_load_tensor(epctx_model *model, epctx_view tensor,
                                                epctx_arena *arena, epctx_tensor *out,
                                                epctx_error *error) {
-    epctx__loader l = epctx__loader_of(model, arena != NULL ? arena : &model->arena, error);
+    epctx__recording l = epctx__recording_of(model, arena != NULL ? arena : &model->arena, error);
     epctx_error_clear(error);
-    return epctx__load_tensor(&l, tensor, out);
+    return epctx__record_tensor(&l, tensor, out);
 }
 
 /* -- record: the hash of what no member holds, independent of the encoding -- */
@@ -8722,7 +8733,7 @@ EPCTX__APART static void epctx__digest_packed(const epctx_field *f, uint32_t kin
 
 /* Adds a tensor's external data. Ranges may overlap: once they exceed the file's size, the hash of
  * the whole file is used. */
-EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_view message,
+EPCTX__APART static epctx_status epctx__digest_external(epctx__recording *l, epctx_view message,
                                                         uint64_t *sum) {
     epctx_tensor_view view = epctx_view_as_tensor(message);
     epctx_tensor tensor;
@@ -8730,7 +8741,7 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__loader *l, epctx_
     if (!view.external) return EPCTX_OK;
     memset(&tensor, 0, sizeof tensor);
     tensor.name = view.name;
-    EPCTX__TRY(epctx__load_external(l, &view, &tensor, &file));
+    EPCTX__TRY(epctx__record_external(l, &view, &tensor, &file));
     if (tensor.size <= file->mapping.size - file->hashed) {
         file->hashed += tensor.size;
         *sum += epctx_hash(tensor.data, tensor.size, 0);
@@ -8749,7 +8760,7 @@ static void epctx__rest_add(uint64_t *rest, uint64_t digest) {
 }
 
 /* Recursion: nested messages, bounded by open. */
-static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view message,
+static epctx_status epctx__digest(epctx__recording *l, epctx_kind type, epctx_view message,
                                   uint64_t *out) {
     epctx_cursor it = epctx_view_fields(message, 0);
     uint32_t places[32];
@@ -8776,7 +8787,7 @@ static epctx_status epctx__digest(epctx__loader *l, epctx_kind type, epctx_view 
 }
 
 /* Subgraphs and calls depend on the model's functions and opset imports. */
-static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node) {
+static epctx_status epctx__rest_around(epctx__recording *l, epctx_node *node) {
     epctx_cursor it = epctx_view_fields(epctx__slot_view(l->model->shown), 0);
     epctx_field f;
     uint64_t sum = 1;
@@ -8798,10 +8809,12 @@ static epctx_status epctx__rest_around(epctx__loader *l, epctx_node *node) {
 /* Graphs within graphs that are loaded. */
 #define EPCTX__BODY_DEPTH 8
 
-static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out);
+static epctx_status epctx__record_graph(epctx__recording *l, epctx_graph_view view,
+                                        epctx_graph *out);
 
 /* The body of a node: a graph of its own, but for the values it captures. */
-static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const epctx_graph **out) {
+static epctx_status epctx__record_body(epctx__recording *l, epctx_view view,
+                                       const epctx_graph **out) {
     const epctx_map initializers = l->initializers;
     epctx_graph *body;
     epctx_status status;
@@ -8809,7 +8822,7 @@ static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const ep
     EPCTX__NEW(body, epctx_graph, 1, l->arena, l->error);
     epctx_map_init(&l->initializers, l->arena);
     l->depth++;
-    status = epctx__load_graph(l, epctx_view_as_graph(view), body);
+    status = epctx__record_graph(l, epctx_view_as_graph(view), body);
     l->depth--;
     l->initializers = initializers;
     *out = body;
@@ -8817,8 +8830,8 @@ static epctx_status epctx__load_body(epctx__loader *l, epctx_view view, const ep
 }
 
 /* An attribute without tensors and graphs: these need the model. */
-static epctx_status epctx__load_plain_attr(const epctx__loader *l, const epctx_attr_view *view,
-                                           epctx_attr *out) {
+static epctx_status epctx__record_plain_attr(const epctx__recording *l, const epctx_attr_view *view,
+                                             epctx_attr *out) {
     out->name = view->name;
     out->type = (epctx_attr_type)view->type; /* 0 to 14, as attr views are read */
     out->i = view->i;
@@ -8826,24 +8839,24 @@ static epctx_status epctx__load_plain_attr(const epctx__loader *l, const epctx_a
     out->s = view->s;
     switch (out->type) {
     case EPCTX_ATTR_INTS:
-        return epctx__load_ints(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_INTS), &out->ints,
-                                &out->count);
+        return epctx__record_ints(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_INTS),
+                                  &out->ints, &out->count);
     case EPCTX_ATTR_FLOATS:
-        return epctx__load_floats(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
-                                  &out->floats, &out->count);
+        return epctx__record_floats(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_FLOATS),
+                                    &out->floats, &out->count);
     case EPCTX_ATTR_STRINGS:
-        return epctx__load_strs(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
-                                &out->strings, &out->count);
+        return epctx__record_strs(l, epctx_view_fields(view->view, EPCTX_FIELD_ATTR_STRINGS),
+                                  &out->strings, &out->count);
     default: return EPCTX_OK;
     }
 }
 
 /* Reads an attribute; a value that no member can hold goes into node->extra_hash. */
-static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *view,
-                                     epctx_node *node, epctx_attr *out) {
+static epctx_status epctx__record_attr(epctx__recording *l, const epctx_attr_view *view,
+                                       epctx_node *node, epctx_attr *out) {
     epctx_tensor *tensor;
     uint64_t digest;
-    EPCTX__TRY(epctx__load_plain_attr(l, view, out));
+    EPCTX__TRY(epctx__record_plain_attr(l, view, out));
     switch (out->type) {
     case EPCTX_ATTR_INT:
     case EPCTX_ATTR_FLOAT:
@@ -8854,18 +8867,18 @@ static epctx_status epctx__load_attr(epctx__loader *l, const epctx_attr_view *vi
     case EPCTX_ATTR_TENSOR:
         EPCTX__NEW(tensor, epctx_tensor, 1, l->arena, l->error);
         out->t = tensor;
-        return epctx__load_tensor(l, view->t, tensor);
+        return epctx__record_tensor(l, view->t, tensor);
     default:
         EPCTX__TRY(epctx__digest(l, EPCTX_KIND_ATTR, view->view, &digest));
         epctx__rest_add(&node->extra_hash, digest);
         if (out->type == EPCTX_ATTR_GRAPH || out->type == EPCTX_ATTR_GRAPHS)
             EPCTX__TRY(epctx__rest_around(l, node));
-        return out->type == EPCTX_ATTR_GRAPH ? epctx__load_body(l, view->g, &out->g) : EPCTX_OK;
+        return out->type == EPCTX_ATTR_GRAPH ? epctx__record_body(l, view->g, &out->g) : EPCTX_OK;
     }
 }
 
-static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *view,
-                                      epctx_node *out) {
+static epctx_status epctx__record_attrs(epctx__recording *l, const epctx_node_view *view,
+                                        epctx_node *out) {
     epctx_cursor it = epctx_view_node_attrs(view);
     epctx_attr_view attr;
     epctx_attr *attrs;
@@ -8873,8 +8886,8 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
     out->attrs = attrs;
     while (out->attr_count < view->attr_count && epctx_next_attr(&it, &attr)) {
         epctx_attr *next = &attrs[out->attr_count++];
-        epctx_status status = l->model != NULL ? epctx__load_attr(l, &attr, out, next)
-                                               : epctx__load_plain_attr(l, &attr, next);
+        epctx_status status = l->model != NULL ? epctx__record_attr(l, &attr, out, next)
+                                               : epctx__record_plain_attr(l, &attr, next);
         if (status != EPCTX_OK) {
             epctx_blame(l->error, NULL, &view->name, NULL);
             return status;
@@ -8887,8 +8900,8 @@ static epctx_status epctx__load_attrs(epctx__loader *l, const epctx_node_view *v
  *
  * Model and graph are open: they have as many fields as counted, even if a mapped file changes. */
 
-static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool skip_constants,
-                                       const epctx_value **out, size_t *count) {
+static epctx_status epctx__record_values(epctx__recording *l, epctx_cursor it, bool skip_constants,
+                                         const epctx_value **out, size_t *count) {
     epctx_value_view view;
     epctx_value *value;
     *count = 0;
@@ -8918,8 +8931,8 @@ static epctx_status epctx__load_values(epctx__loader *l, epctx_cursor it, bool s
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view view,
-                                             epctx_graph *out) {
+static epctx_status epctx__record_initializers(epctx__recording *l, epctx_graph_view view,
+                                               epctx_graph *out) {
     epctx_cursor it = epctx_view_graph_initializers(view);
     epctx_cursor inputs = epctx_view_graph_inputs(view);
     epctx_map overridable;
@@ -8932,7 +8945,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
     while (l->ir_version >= 4 && epctx_next_value(&inputs, &value))
         EPCTX__TRY(epctx__map_set(&overridable, value.name, 1, l->error));
     while (epctx_next_view(&it, &body)) {
-        EPCTX__TRY(epctx__load_tensor(l, body, tensor));
+        EPCTX__TRY(epctx__record_tensor(l, body, tensor));
         /* An overridable initializer is an input, not a constant. */
         if (!epctx__has(&overridable, tensor->name)) {
             EPCTX__TRY(epctx__map_set(&l->initializers, tensor++->name, 1, l->error));
@@ -8943,7 +8956,7 @@ static epctx_status epctx__load_initializers(epctx__loader *l, epctx_graph_view 
 }
 
 /* Opset imports (of a domain imported twice the last counts) and functions. */
-static epctx_status epctx__load_imports(epctx__loader *l) {
+static epctx_status epctx__record_imports(epctx__recording *l) {
     epctx_cursor opsets = epctx_model_opsets(l->model);
     epctx_cursor functions = epctx_model_functions(l->model);
     epctx_opset opset;
@@ -8962,24 +8975,26 @@ static epctx_status epctx__load_imports(epctx__loader *l) {
 }
 
 /* What a node is called, reads and writes. */
-static epctx_status epctx__load_ends(const epctx__loader *l, const epctx_node_view *view,
-                                     epctx_node *out) {
+static epctx_status epctx__record_ends(const epctx__recording *l, const epctx_node_view *view,
+                                       epctx_node *out) {
     out->name = view->name;
     out->op_type = view->op_type;
     out->domain = epctx__plain_domain(view->domain);
-    EPCTX__TRY(epctx__load_strs(l, epctx_view_node_inputs(view), &out->inputs, &out->input_count));
-    return epctx__load_strs(l, epctx_view_node_outputs(view), &out->outputs, &out->output_count);
+    EPCTX__TRY(
+        epctx__record_strs(l, epctx_view_node_inputs(view), &out->inputs, &out->input_count));
+    return epctx__record_strs(l, epctx_view_node_outputs(view), &out->outputs, &out->output_count);
 }
 
 /* One node without its model: see epctx_load_in.record. */
-static epctx_status epctx__load_plain_node(const epctx_node_view *view, epctx_arena *arena,
-                                           epctx_node *out, epctx_error *error) {
-    epctx__loader l = epctx__loader_of(NULL, arena, error);
-    EPCTX__TRY(epctx__load_ends(&l, view, out));
-    return epctx__load_attrs(&l, view, out);
+static epctx_status epctx__record_plain_node(const epctx_node_view *view, epctx_arena *arena,
+                                             epctx_node *out, epctx_error *error) {
+    epctx__recording l = epctx__recording_of(NULL, arena, error);
+    EPCTX__TRY(epctx__record_ends(&l, view, out));
+    return epctx__record_attrs(&l, view, out);
 }
 
-static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, epctx_graph *out) {
+static epctx_status epctx__record_nodes(epctx__recording *l, epctx_graph_view graph,
+                                        epctx_graph *out) {
     epctx_cursor it = epctx_view_graph_nodes(graph);
     epctx_node_view view;
     epctx_node *node;
@@ -8988,10 +9003,10 @@ static epctx_status epctx__load_nodes(epctx__loader *l, epctx_graph_view graph, 
     for (; epctx_next_node(&it, &view); node++) {
         uint32_t domain;
         node->id = (uint32_t)out->node_count++;
-        EPCTX__TRY(epctx__load_ends(l, &view, node));
+        EPCTX__TRY(epctx__record_ends(l, &view, node));
         domain = epctx_map_get(&l->domains, node->domain);
         node->version = domain != EPCTX_MAP_NONE ? l->versions[domain] : 0;
-        EPCTX__TRY(epctx__load_attrs(l, &view, node));
+        EPCTX__TRY(epctx__record_attrs(l, &view, node));
         EPCTX__TRY(epctx_view_node_captures(view.view, l->arena, &node->captures,
                                             &node->capture_count, l->error));
         if (epctx__has(&l->functions, view.op_type)) EPCTX__TRY(epctx__rest_around(l, node));
@@ -9064,7 +9079,7 @@ static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, co
 }
 
 /* Edges between the nodes of a record; `sorted`: they are in order already. */
-static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph,
+static epctx_status epctx__node_edges(epctx__recording *l, const epctx_graph *graph,
                                       epctx__edges *edges, bool *sorted) {
     epctx_map producers;
     size_t most = 0, i, k;
@@ -9095,7 +9110,7 @@ static epctx_status epctx__node_edges(epctx__loader *l, const epctx_graph *graph
 }
 
 /* ONNX requires topological order, but ORT accepts and writes any. */
-static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph) {
+static epctx_status epctx__sort_nodes(epctx__recording *l, epctx_graph *graph) {
     epctx__edges edges;
     epctx_node *nodes;
     uint32_t *sequence, *key;
@@ -9119,22 +9134,23 @@ static epctx_status epctx__sort_nodes(epctx__loader *l, epctx_graph *graph) {
     return EPCTX_OK;
 }
 
-static epctx_status epctx__load_graph(epctx__loader *l, epctx_graph_view view, epctx_graph *out) {
+static epctx_status epctx__record_graph(epctx__recording *l, epctx_graph_view view,
+                                        epctx_graph *out) {
     out->name = view.name;
-    EPCTX__TRY(epctx__load_initializers(l, view, out));
-    EPCTX__TRY(epctx__load_values(l, epctx_view_graph_inputs(view), true, &out->inputs,
-                                  &out->input_count));
-    EPCTX__TRY(epctx__load_values(l, epctx_view_graph_outputs(view), false, &out->outputs,
-                                  &out->output_count));
-    EPCTX__TRY(epctx__load_values(l, epctx_view_graph_values(view), false, &out->values,
-                                  &out->value_count));
-    EPCTX__TRY(epctx__load_nodes(l, view, out));
+    EPCTX__TRY(epctx__record_initializers(l, view, out));
+    EPCTX__TRY(epctx__record_values(l, epctx_view_graph_inputs(view), true, &out->inputs,
+                                    &out->input_count));
+    EPCTX__TRY(epctx__record_values(l, epctx_view_graph_outputs(view), false, &out->outputs,
+                                    &out->output_count));
+    EPCTX__TRY(epctx__record_values(l, epctx_view_graph_values(view), false, &out->values,
+                                    &out->value_count));
+    EPCTX__TRY(epctx__record_nodes(l, view, out));
     return epctx__sort_nodes(l, out);
 }
 
 EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *out,
                                               epctx_error *error) {
-    epctx__loader l = epctx__loader_of(model, &model->arena, error);
+    epctx__recording l = epctx__recording_of(model, &model->arena, error);
     epctx__file *file;
     epctx_status status;
     epctx_error_clear(error);
@@ -9143,9 +9159,9 @@ EPCTX_API epctx_status epctx_model_load_graph(epctx_model *model, epctx_graph *o
     for (file = model->files; file != NULL; file = file->next) file->hashed = 0;
     l.ir_version = epctx_model_read(model).ir_version;
     status = epctx_model_has_graph(model)
-                 ? epctx__load_imports(&l)
+                 ? epctx__record_imports(&l)
                  : epctx_fail(error, EPCTX_ERR_GRAPH, "the model has no graph");
-    if (status == EPCTX_OK) status = epctx__load_graph(&l, epctx_model_graph(model), out);
+    if (status == EPCTX_OK) status = epctx__record_graph(&l, epctx_model_graph(model), out);
     if (status != EPCTX_OK) epctx_blame(error, model->path, NULL, NULL);
     return status;
 }
@@ -9373,7 +9389,7 @@ static const epctx_profile epctx__profiles[] = {
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
     {/* name     */ "vitisai",
      /* sources  */ {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"},
-     /* traits   */ EPCTX_ONE_MAIN | EPCTX_EMBEDS,
+     /* traits   */ EPCTX_ONE_PRIMARY | EPCTX_EMBEDS,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE),
      /* binary   */ "{file}_MORPHIZEN.bin",
@@ -10916,7 +10932,8 @@ static epctx_status epctx__editable(const epctx_model *model, epctx_error *error
     return !model->duplicate
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_GRAPH,
-                            "a singular field occurs twice: the model can be read, not edited");
+                            "a singular field occurs twice, so the model is read-only: "
+                            "'epctx repair' merges the two");
 }
 
 /* An edit in several steps: after a failure the next steps do nothing, slots may be NULL, and
@@ -12097,10 +12114,10 @@ typedef struct epctx__commit_file {
     epctx_output_file *file;
     bool is_model, filled, held; /* held: `locked` is to be released */
     bool goes;                   /* is removed at the end */
-    bool meets;                  /* the old model names a replaced file */
+    bool names_replaced;         /* the old model names a replaced file */
     epctx_file_info there;
-    epctx_file_info *seen;    /* the file expected there, a model's is renewed; NULL: any */
-    epctx__output *out, *via; /* via: a model with second names */
+    epctx_file_info *seen;       /* the file expected there, a model's is renewed; NULL: any */
+    epctx__output *out, *detour; /* detour: the model with second names */
     epctx_io_file locked;
 } epctx__commit_file;
 
@@ -12457,7 +12474,7 @@ static epctx_status epctx__commit_place(epctx_commit *c, const epctx__commit_fil
                                         epctx__output *out, bool clear) {
     const epctx_io *io = c->io;
     /* The detour has put this commit's own file there: replace it whatever the option says. */
-    bool ours = entry->meets && out == entry->out && !clear;
+    bool ours = entry->names_replaced && out == entry->out && !clear;
     epctx_status status;
     if (!out->placed) {
         out->placed = true;
@@ -12522,7 +12539,7 @@ EPCTX__APART static epctx_status epctx__detour_look(const epctx_commit *c,
         bool named = other == NULL || other->out->file.second[0] != '\0';
         epctx_status status = named || !*seconds ? EPCTX_OK : EPCTX_ERR_EXISTS;
         unsigned number;
-        entry->meets = entry->meets || other != NULL;
+        entry->names_replaced = entry->names_replaced || other != NULL;
         for (number = 1; status == EPCTX_ERR_EXISTS && number < EPCTX__ATTEMPTS; number++) {
             epctx_error_clear(c->error);
             epctx__name_end(name, epctx_path_file(epctx_str_of(other->real)).data, ".new", number,
@@ -12592,7 +12609,7 @@ static epctx_status epctx__detour_model(epctx_commit *c, epctx__commit_file *ent
     }
     mark = epctx_edit_mark(model);
     status = epctx__detour_rename(c, entry, model);
-    if (status == EPCTX_OK) status = epctx__output_make(c, entry, model, &entry->via);
+    if (status == EPCTX_OK) status = epctx__output_make(c, entry, model, &entry->detour);
     epctx_edit_undo(model, mark);
     epctx_model_close(&bytes);
     return status;
@@ -12611,9 +12628,10 @@ static epctx_status epctx__commit_detour(epctx_commit *c) {
             EPCTX__TRY(epctx__detour_look(c, entry, &seconds));
     epctx_error_clear(c->error); /* of unsupported second names */
     for (entry = c->files; entry != NULL; entry = entry->next) {
-        if (entry->meets && seconds) EPCTX__TRY(epctx__detour_model(c, entry));
-        if (entry->meets)
-            EPCTX__TRY(epctx__commit_place(c, entry, seconds ? entry->via : entry->out, !seconds));
+        if (entry->names_replaced && seconds) EPCTX__TRY(epctx__detour_model(c, entry));
+        if (entry->names_replaced)
+            EPCTX__TRY(
+                epctx__commit_place(c, entry, seconds ? entry->detour : entry->out, !seconds));
     }
     return EPCTX_OK;
 }
@@ -12657,7 +12675,7 @@ static epctx_status epctx__commit_report(epctx_commit *c) {
     epctx__commit_file *entry;
     for (entry = c->files; entry != NULL; entry = entry->next) {
         const epctx_write_opts *o = &entry->opts;
-        const epctx__output *out = entry->via != NULL ? entry->via : entry->out;
+        const epctx__output *out = entry->detour != NULL ? entry->detour : entry->out;
         if (status == EPCTX_OK && out != NULL && o->overwrite == EPCTX_OVERWRITE_BACKUP &&
             out->file.kept[0] != '\0' && o->backup != NULL && o->backup_capacity > 0) {
             status = epctx_path_join(epctx_path_folder(epctx_str_of(entry->real)),
@@ -12693,7 +12711,7 @@ EPCTX_API void epctx_commit_close(epctx_commit *commit) {
     epctx__commit_file *entry;
     for (entry = commit->files; entry != NULL; entry = entry->next) {
         epctx__output_close(entry->out);
-        epctx__output_close(entry->via);
+        epctx__output_close(entry->detour);
     }
     for (entry = commit->files; entry != NULL; entry = entry->next)
         if (entry->held) commit->io->close_fn(commit->io->user, &entry->locked);
@@ -12726,9 +12744,10 @@ EPCTX_API epctx_status epctx_write_bytes(const epctx_io *io, const char *path, c
 
 #ifndef EPCTX_NO_EDIT
 
-static epctx_status epctx__group_put(epctx_commit *c, epctx_model *model, const char *path,
-                                     const epctx_write_opts *opts, epctx_output_file *files,
-                                     size_t count, epctx_overwrite overwrite, epctx_error *error) {
+static epctx_status epctx__commit_both(epctx_commit *c, epctx_model *model, const char *path,
+                                       const epctx_write_opts *opts, epctx_output_file *files,
+                                       size_t count, epctx_overwrite overwrite,
+                                       epctx_error *error) {
     epctx_dependency *used = NULL;
     size_t used_count = 0;
     char source[EPCTX_PATH_MAX] = "";
@@ -12769,7 +12788,7 @@ EPCTX_API epctx_status epctx_model_write_group(epctx_model *model, const char *p
                                                epctx_overwrite overwrite, epctx_error *error) {
     epctx_commit commit;
     epctx_status status =
-        epctx__group_put(&commit, model, path, opts, files, count, overwrite, error);
+        epctx__commit_both(&commit, model, path, opts, files, count, overwrite, error);
     if (status == EPCTX_OK && (opts == NULL || !opts->dry_run))
         status = epctx_commit_run(&commit, error);
     epctx_commit_close(&commit);
@@ -13027,7 +13046,8 @@ static epctx_status epctx__stamp_verify(const epctx_stamp_line *line, epctx_str 
     return hash == line->hash ? EPCTX_OK : epctx__other_binary(name, true, hash, line->hash, error);
 }
 
-/* The same for a file in the folder of `context_file_path` (NULL: of the model). */
+/* Compares a file in the folder of `context_file_path` (NULL: of the model) with a line of the
+ * stamp. */
 static epctx_status epctx__verify_file(const epctx_model *model, const epctx_stamp_line *line,
                                        epctx_str name, const char *context_file_path, bool fast,
                                        epctx_error *error) {
@@ -13083,7 +13103,7 @@ static epctx_status epctx__beside_name(epctx_str xml, char out[EPCTX_PATH_MAX],
     return epctx__path_join(out, EPCTX_PATH_MAX, parts, 2, error);
 }
 
-/* The same for what a node reads. */
+/* Compares the context that a node reads, embedded or in a file, with its line of the stamp. */
 static epctx_status epctx__verify_context(const epctx_model *model, const epctx__made *m,
                                           const epctx__context *context,
                                           const char *context_file_path, bool fast,
@@ -14303,14 +14323,14 @@ EPCTX_API epctx_status epctx_edit_prefix(epctx_model *model, epctx_str prefix,
  * or else is dissolved: then the nodes of its units are not taken. A group that is too large is cut
  * into partitions of components in their order, producers first, so no path returns to one.
  *
- * epctx__partition works on an epctx__grouping, in five steps. epctx__group_names maps each value
- * to its producer, initializer and type. epctx__group_nodes tells which nodes are constant.
- * epctx__group_components finds the components (without units each node is one).
- * epctx__group_levels goes over them once and numbers the groups as the levels ascend.
- * epctx__group_constants finds the constants that are graph outputs and those that stay with a
+ * epctx__partition works on an epctx__grouping, in five steps. epctx__part_names maps each value
+ * to its producer, initializer and type. epctx__part_nodes tells which nodes are constant.
+ * epctx__part_components finds the components (without units each node is one).
+ * epctx__part_levels goes over them once and numbers the groups as the levels ascend.
+ * epctx__part_constants finds the constants that are graph outputs and those that stay with a
  * reader that is not taken.
- * epctx__group_collect makes each partition: its nodes with the constants they need, then its
- * boundary. At the end epctx__group_owners decides which partition may claim a constant node
+ * epctx__part_collect makes each partition: its nodes with the constants they need, then its
+ * boundary. At the end epctx__part_owners decides which partition may claim a constant node
  * itself, for ORT, which does not copy nodes.
  *
  * The graph may be hostile. A value with two producers (unless Constant nodes repeat it) and a node
@@ -14365,8 +14385,8 @@ static uint32_t epctx__producer(const epctx__grouping *g, const epctx_node *node
     return epctx_map_get(&g->producers, epctx__reads(node, read));
 }
 
-static epctx_status epctx__group_refuse(epctx__grouping *g, const char *problem, epctx_str value,
-                                        epctx_str node) {
+static epctx_status epctx__part_refuse(epctx__grouping *g, const char *problem, epctx_str value,
+                                       epctx_str node) {
     epctx_fail(g->error, EPCTX_ERR_GRAPH, problem, &value);
     epctx_blame(g->error, NULL, &node, NULL);
     return EPCTX_ERR_GRAPH;
@@ -14385,7 +14405,7 @@ static bool epctx__remakes(const epctx_graph *graph, uint32_t first, const epctx
 }
 
 /* Maps each value to its origin and its type. A second origin is an error. */
-static epctx_status epctx__group_names(epctx__grouping *g) {
+static epctx_status epctx__part_names(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
     g->producers.arena = g->initializers.arena = g->types.arena = g->wanted.arena = g->arena;
@@ -14411,7 +14431,7 @@ static epctx_status epctx__group_names(epctx__grouping *g) {
             if ((before != EPCTX_MAP_NONE || epctx__has(&g->initializers, name) ||
                  epctx_map_get(&g->types, name) < graph->input_count) &&
                 !epctx__remakes(graph, before, node))
-                return epctx__group_refuse(g, "value '%S' is produced twice", name, node->name);
+                return epctx__part_refuse(g, "value '%S' is produced twice", name, node->name);
             EPCTX__TRY(epctx__map_set(&g->producers, name, i, g->error));
         }
     }
@@ -14436,7 +14456,7 @@ static epctx_status epctx__nodes_by(epctx__grouping *g, const uint32_t *numbers,
 }
 
 /* Which nodes are constant; every node reads what earlier ones produce. */
-static epctx_status epctx__group_nodes(epctx__grouping *g) {
+static epctx_status epctx__part_nodes(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) {
@@ -14453,7 +14473,7 @@ static epctx_status epctx__group_nodes(epctx__grouping *g) {
         for (k = 0; !constant && k < epctx__read_count(node); k++) {
             uint32_t producer = epctx__producer(g, node, k);
             if (producer != EPCTX_MAP_NONE && g->constant[producer] == 0 && producer >= i) {
-                return epctx__group_refuse(
+                return epctx__part_refuse(
                     g, "input '%S' is produced by a later node: the graph is not sorted",
                     epctx__reads(node, k), node->name);
             }
@@ -14555,7 +14575,7 @@ static size_t epctx__joined_count(const epctx__components *c, size_t at) {
 }
 
 /* Components with units that cannot be in one partition lose them. */
-static void epctx__group_dissolve(epctx__grouping *g, const epctx__components *c) {
+static void epctx__part_dissolve(epctx__grouping *g, const epctx__components *c) {
     size_t at, i;
     for (at = 0; at < g->component_count; at++) {
         const uint32_t *nodes = c->nodes + c->begin[at];
@@ -14571,7 +14591,7 @@ static void epctx__group_dissolve(epctx__grouping *g, const epctx__components *c
     }
 }
 
-static epctx_status epctx__group_components(epctx__grouping *g, epctx__components *out) {
+static epctx_status epctx__part_components(epctx__grouping *g, epctx__components *out) {
     const size_t n = g->graph->node_count;
     epctx__unit_walk j;
     size_t i;
@@ -14597,12 +14617,12 @@ static epctx_status epctx__group_components(epctx__grouping *g, epctx__component
     for (i = 0; i < n; i++)
         if (g->constant[i] == 0) g->component[i] = g->component[j.vertex[i]];
     EPCTX__TRY(epctx__nodes_by(g, g->component, g->component_count, &out->begin, &out->nodes));
-    epctx__group_dissolve(g, out);
+    epctx__part_dissolve(g, out);
     return EPCTX_OK;
 }
 
 /* Cuts the groups that are too large: group numbers become partition numbers, in the same order. */
-static epctx_status epctx__group_cut(epctx__grouping *g, const epctx__components *c) {
+static epctx_status epctx__part_cut(epctx__grouping *g, const epctx__components *c) {
     uint32_t *cut;   /* node -> partition within its group */
     uint32_t *parts; /* group -> its partitions */
     size_t *full;    /* group -> nodes of its last partition */
@@ -14639,7 +14659,7 @@ static epctx_status epctx__group_cut(epctx__grouping *g, const epctx__components
 }
 
 /* One group for each take[] of a level, numbered as levels ascend. */
-static epctx_status epctx__group_number(epctx__grouping *g, const uint32_t *level) {
+static epctx_status epctx__part_number(epctx__grouping *g, const uint32_t *level) {
     uint32_t number[UINT8_MAX + 1];
     uint32_t *nodes;
     size_t *begin;
@@ -14672,7 +14692,7 @@ static uint32_t epctx__level_of(const epctx__grouping *g, const uint32_t *level,
     return most;
 }
 
-static epctx_status epctx__group_levels(epctx__grouping *g, const epctx__components *c) {
+static epctx_status epctx__part_levels(epctx__grouping *g, const epctx__components *c) {
     uint32_t *level;
     size_t at, i, k, step;
     EPCTX__NEW(level, uint32_t, g->graph->node_count, g->arena, g->error);
@@ -14689,13 +14709,13 @@ static epctx_status epctx__group_levels(epctx__grouping *g, const epctx__compone
             for (k = i; k < i + step; k++) level[nodes[k]] = most;
         }
     }
-    EPCTX__TRY(epctx__group_number(g, level));
-    return epctx__group_cut(g, c);
+    EPCTX__TRY(epctx__part_number(g, level));
+    return epctx__part_cut(g, c);
 }
 
 /* Constants that are graph outputs belong to the first partition; those read by a node that is not
  * taken stay outside with it. */
-static void epctx__group_constants(epctx__grouping *g) {
+static void epctx__part_constants(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
     for (i = graph->node_count; i-- > 0;) {
@@ -14835,7 +14855,7 @@ static epctx_status epctx__collect_edges(epctx__grouping *g, epctx_partition *pa
  * (another partition, a node that is left, the application) it is nobody's: inside, its partition
  * would have to deliver the value, also to nodes that it may depend on itself. What such a node
  * reads is then needed outside, too; hence backwards. */
-static void epctx__group_owners(epctx__grouping *g) {
+static void epctx__part_owners(epctx__grouping *g) {
     const epctx_graph *graph = g->graph;
     size_t i, k;
     for (i = 0; i < graph->node_count; i++) g->owner[i] = g->group[i];
@@ -14858,7 +14878,7 @@ static void epctx__group_owners(epctx__grouping *g) {
 }
 
 /* Makes the partitions from the groups. */
-static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *parts) {
+static epctx_status epctx__part_collect(epctx__grouping *g, epctx_partition *parts) {
     const epctx_graph *graph = g->graph;
     uint32_t *members; /* of all partitions in order */
     size_t *begin;     /* of each */
@@ -14881,7 +14901,7 @@ static epctx_status epctx__group_collect(epctx__grouping *g, epctx_partition *pa
         EPCTX__TRY(epctx__collect_nodes(g, &parts[i], (uint32_t)i));
         EPCTX__TRY(epctx__collect_edges(g, &parts[i], (uint32_t)i));
     }
-    epctx__group_owners(g);
+    epctx__part_owners(g);
     EPCTX__TRY(epctx__nodes_by(g, g->owner, g->count, &begin, &members));
     for (i = 0; i < g->count; i++) {
         parts[i].claims = members + begin[i];
@@ -14920,14 +14940,14 @@ static epctx_status epctx__partition(const epctx_graph *graph, const uint8_t *ta
     EPCTX__NEW(g.owner, uint32_t, n, arena, error);
     EPCTX__NEW(g.stack, epctx__visit, n, arena, error);
     EPCTX__NEW(g.list, uint32_t, n, arena, error);
-    EPCTX__TRY(epctx__group_names(&g));
-    EPCTX__TRY(epctx__group_nodes(&g));
-    EPCTX__TRY(epctx__group_components(&g, &components));
-    EPCTX__TRY(epctx__group_levels(&g, &components));
-    epctx__group_constants(&g);
+    EPCTX__TRY(epctx__part_names(&g));
+    EPCTX__TRY(epctx__part_nodes(&g));
+    EPCTX__TRY(epctx__part_components(&g, &components));
+    EPCTX__TRY(epctx__part_levels(&g, &components));
+    epctx__part_constants(&g);
     if (stays != NULL) *stays = g.stays;
     EPCTX__NEW(*partitions, epctx_partition, g.count, arena, error);
-    EPCTX__TRY(epctx__group_collect(&g, *partitions));
+    EPCTX__TRY(epctx__part_collect(&g, *partitions));
     for (i = 0; i < g.count; i++) /* what nobody reads is left out: it makes no EPContext node */
         if ((*partitions)[i].graph.output_count > 0) (*partitions)[(*count)++] = (*partitions)[i];
     return EPCTX_OK;
@@ -16623,7 +16643,7 @@ typedef struct epctx__wanted {
     epctx_load_in in;             /* for load_fn, but for bytes, path and file */
 } epctx__wanted;
 
-/* The same, loaded. All zero: there is nothing to release. */
+/* A context binary that is loaded. All zero: nothing to release. */
 typedef struct epctx__ready {
     struct epctx__ready *next; /* of one session: the one loaded before it */
     const epctx_io *io;        /* of `mapping`; NULL: none */
@@ -17348,7 +17368,8 @@ static epctx_status epctx__take(epctx_workspace *w, epctx__asked *asked, bool lo
             entry = entry->next;
         if (entry != NULL && !epctx__turn_wait(w, &entry->turn)) {
             epctx_error_clear(error);
-            return epctx_fail(error, EPCTX_ERR_CONTEXT, "loading '%S' waits for this call",
+            return epctx_fail(error, EPCTX_ERR_CONTEXT,
+                              "deadlock: '%S' is being loaded by a call that waits for this one",
                               &asked->binary->file.name);
         }
         if (entry == NULL && loads == w->loads)
@@ -17388,7 +17409,7 @@ static void epctx__give(epctx_workspace *w, epctx__entry *entry, void *graph) {
 typedef struct epctx__pending {
     struct epctx__pending *next;
     const char *path, *name;          /* of its EPContext model, and its file name */
-    const char *aside;                /* its file of initializers, or "" */
+    const char *initializers_name;    /* its file of initializers, or "" */
     const char *binary, *binary_path; /* the group's, in the first session */
     bool overwrite;
     bool hosted; /* another program writes the model, and the members from `derived` are unused */
@@ -17472,7 +17493,9 @@ static epctx_status epctx__group_enter(epctx_workspace *w, const char *name, con
     if (group != NULL && group->turn.busy) {
         group = group->turn.thread == epctx__thread(w) ? group : NULL;
         status =
-            epctx_fail(error, EPCTX_ERR_ARG, "compiling or writing the group waits for this call");
+            epctx_fail(error, EPCTX_ERR_ARG,
+                       "deadlock: the group is being compiled or written by a call that waits for "
+                       "this one");
     } else if (group != NULL || fresh != NULL) {
         if (group == NULL) {
             group = fresh;
@@ -17557,7 +17580,7 @@ static epctx_status epctx__group_clash(const epctx__group *group, const char *na
     const epctx__pending *p;
     bool same = strcmp(name, group->binary) == 0;
     for (p = group->pending; p != NULL; p = p->next)
-        same = same || strcmp(name, p->name) == 0 || strcmp(name, p->aside) == 0;
+        same = same || strcmp(name, p->name) == 0 || strcmp(name, p->initializers_name) == 0;
     return same ? epctx_fail(error, EPCTX_ERR_ARG,
                              "another session of the group writes '%s': each needs a name of its "
                              "own",
@@ -17598,16 +17621,17 @@ static epctx_status epctx__group_accepts(epctx__group *group, const char *path,
 }
 
 /* A new session, not yet in the group. */
-static epctx_status epctx__pending_make(epctx__group *group, const char *path, const char *aside,
-                                        const char *binary, const char *binary_path,
-                                        epctx__pending **out, epctx_error *error) {
+static epctx_status epctx__pending_make(epctx__group *group, const char *path,
+                                        const char *initializers_name, const char *binary,
+                                        const char *binary_path, epctx__pending **out,
+                                        epctx_error *error) {
     epctx_arena *arena = &group->arena;
     epctx__pending *p;
     EPCTX__NEW(p, epctx__pending, 1, arena, error);
     epctx_buffer_init(&p->model, &arena->allocator);
     *out = p;
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(path), &p->path, error));
-    EPCTX__TRY(epctx__copy(arena, epctx_str_of(aside), &p->aside, error));
+    EPCTX__TRY(epctx__copy(arena, epctx_str_of(initializers_name), &p->initializers_name, error));
     EPCTX__TRY(epctx__copy(arena, epctx_str_of(binary), &p->binary, error));
     p->name = epctx_path_file(epctx_str_of(p->path)).data;
     return epctx__copy(arena, epctx_str_of(binary_path), &p->binary_path, error);
@@ -18033,8 +18057,8 @@ typedef struct epctx__gen {
     const epctx__gen_planned *plan;
     epctx_gen_report *report;
     epctx_ep ep;
-    epctx_buffer aside; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
-    epctx_map inside;   /* names of those that ORT reads in the model only */
+    epctx_buffer initializers; /* the file of initializers: epctx_span of gap, tensor, gap, ... */
+    epctx_map inside;          /* names of those that ORT reads in the model only */
 } epctx__gen;
 
 static epctx_status epctx__gen_context_path(const epctx__gen_in *in, epctx__gen_planned *plan) {
@@ -18124,9 +18148,9 @@ static epctx_status epctx__gen_source(const epctx__gen_in *in, epctx__gen_planne
 
 /* Names of what goes into memory: as they would be beside the model. */
 static epctx_status epctx__gen_names(const epctx__gen_in *in, epctx__gen_planned *plan) {
-    const char *aside = in->opts->initializers_file_name;
+    const char *initializers_name = in->opts->initializers_file_name;
     epctx_str binary = epctx_str_of(in->opts->binary);
-    epctx_str initializers = epctx_str_of(aside); /* the options are checked */
+    epctx_str initializers = epctx_str_of(initializers_name); /* the options are checked */
     if (initializers.size > 0)
         EPCTX__TRY(epctx__path_join(plan->initializers_path, sizeof plan->initializers_path,
                                     &initializers, 1, in->error));
@@ -18443,7 +18467,7 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
 /* The units of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count) {
     epctx__gen *g = w->g;
-    epctx__loader l = epctx__loader_of(g->in->model, g->in->arena, g->in->error);
+    epctx__recording l = epctx__recording_of(g->in->model, g->in->arena, g->in->error);
     size_t units = g->plan->part_count + g->plan->graph.node_count;
     size_t kept = 0;
     epctx__edges edges;
@@ -18638,7 +18662,7 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
                    ? epctx_edit_set_tensor_raw(g->in->model, view->view, parts[1], g->in->error)
                    : EPCTX_OK;
     }
-    if (epctx_buffer_append(&g->aside, parts, sizeof parts) != EPCTX_OK)
+    if (epctx_buffer_append(&g->initializers, parts, sizeof parts) != EPCTX_OK)
         return epctx__nomem(g->in->error, g->in->arena->missing);
     r->initializers_size = at + tensor.size;
     return epctx_edit_set_tensor_external(g->in->model, view->view,
@@ -18761,17 +18785,17 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
         bool initializer = walk.levels[walk.level - 1].kind == EPCTX_KIND_GRAPH;
         EPCTX__TRY(epctx__settle_tensor(g, &tensor, initializer));
     }
-    if (g->aside.size == 0) g->report->initializers_path[0] = '\0'; /* no initializers */
+    if (g->initializers.size == 0) g->report->initializers_path[0] = '\0'; /* no initializers */
     return g->plan->part_count > 0 ? epctx__gen_metadata(g) : EPCTX_OK;
 }
 
-static epctx_status epctx__gen_put_aside(const epctx__gen *g, epctx_commit *c,
-                                         epctx_output_file *file) {
-    if (g->aside.size == 0) return EPCTX_OK;
+static epctx_status epctx__gen_put_initializers(const epctx__gen *g, epctx_commit *c,
+                                                epctx_output_file *file) {
+    if (g->initializers.size == 0) return EPCTX_OK;
     file->path = g->report->initializers_path;
     file->name = g->in->opts->initializers_file_name;
-    file->parts = (const epctx_span *)(const void *)g->aside.data;
-    file->part_count = g->aside.size / sizeof(epctx_span);
+    file->parts = (const epctx_span *)(const void *)g->initializers.data;
+    file->part_count = g->initializers.size / sizeof(epctx_span);
     file->size = g->report->initializers_size;
     return epctx_commit_put_file(c, file, epctx__overwrite(g->in->opts->overwrite), g->in->error);
 }
@@ -18833,12 +18857,12 @@ static void epctx__memory_clear(const epctx_gen_memory *m) {
 static epctx_status epctx__memory_fill(const epctx__gen *g) {
     const epctx_gen_memory *m = g->in->opts->memory;
     const epctx_span binary = epctx_ep_binary(&g->ep);
-    const epctx_span *parts = (const epctx_span *)(const void *)g->aside.data;
+    const epctx_span *parts = (const epctx_span *)(const void *)g->initializers.data;
     size_t i;
     if (m->model != NULL) EPCTX__TRY(epctx__buffer_model(m->model, g->in->model, g->in->error));
     if (!g->in->opts->embed && epctx_buffer_append(m->binary, binary.data, binary.size) != EPCTX_OK)
         return epctx__nomem(g->in->error, binary.size);
-    for (i = 0; i < g->aside.size / sizeof *parts; i++)
+    for (i = 0; i < g->initializers.size / sizeof *parts; i++)
         if (epctx_buffer_append(m->initializers, parts[i].data, parts[i].size) != EPCTX_OK)
             return epctx__nomem(g->in->error, parts[i].size);
     return EPCTX_OK;
@@ -18881,7 +18905,7 @@ static epctx_status epctx__gen_alone(const epctx__gen_in *in, epctx__gen_planned
         epctx__output_one(&files[0], g->report->binary_path, plan->binary, &binary);
         EPCTX__TRY(epctx_commit_put_file(&c, &files[0], opts.overwrite, in->error));
     }
-    EPCTX__TRY(epctx__gen_put_aside(g, &c, &files[1]));
+    EPCTX__TRY(epctx__gen_put_initializers(g, &c, &files[1]));
     status = epctx_commit_run(&c, in->error);
     epctx_commit_close(&c);
     return status;
@@ -18896,15 +18920,15 @@ static epctx_status epctx__pending_fill(epctx__group *group, epctx__pending *p,
     p->derived = g->plan->derived;
     p->overwrite = g->in->opts->overwrite;
     EPCTX__TRY(epctx__buffer_model(&p->model, g->in->model, g->in->error));
-    if (g->aside.size == 0) return EPCTX_OK;
+    if (g->initializers.size == 0) return EPCTX_OK;
     EPCTX__TRY(epctx_commit_set_folder(&group->commit, group->folder, g->in->error));
-    EPCTX__TRY(epctx__gen_put_aside(g, &group->commit, &p->initializers));
+    EPCTX__TRY(epctx__gen_put_initializers(g, &group->commit, &p->initializers));
     return epctx_commit_fill(&group->commit, g->in->error);
 }
 
 static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_in *given,
                                          epctx__gen_planned *plan, epctx__gen *g) {
-    const char *aside = given->opts->initializers_file_name;
+    const char *initializers_name = given->opts->initializers_file_name;
     epctx__gen_in *in;
     epctx__pending *p;
     epctx_status status;
@@ -18915,12 +18939,13 @@ static epctx_status epctx__group_session(epctx__group *group, const epctx__gen_i
     EPCTX__TRY(epctx__group_accepts(group, plan->context_path, in->error));
     if (group->binary != NULL) {
         EPCTX__TRY(epctx__copy(in->arena, epctx_str_of(group->binary), &in->binary, in->error));
-        if (epctx_str_of(aside).size > 0) /* no other session may write it */
-            EPCTX__TRY(epctx__group_clash(group, aside, in->error));
+        if (epctx_str_of(initializers_name).size > 0) /* no other session may write it */
+            EPCTX__TRY(epctx__group_clash(group, initializers_name, in->error));
     }
     EPCTX__TRY(epctx__gen_make(in, plan, g));
     if (g->report->context_path[0] != '\0') {
-        EPCTX__TRY(epctx__pending_make(group, plan->context_path, g->aside.size > 0 ? aside : "",
+        EPCTX__TRY(epctx__pending_make(group, plan->context_path,
+                                       g->initializers.size > 0 ? initializers_name : "",
                                        plan->binary, plan->binary_path, &p, in->error));
         status = epctx__pending_fill(group, p, g);
         if (status != EPCTX_OK) {
@@ -18984,7 +19009,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     if ((profile->traits & EPCTX_CONTEXT_FOLDER) != 0) in.options.profile = profile;
     in.options.arena = in.arena = &model->arena;
     in_arena = epctx__in_arena(in.arena);
-    epctx_buffer_init(&g.aside, &in_arena);
+    epctx_buffer_init(&g.initializers, &in_arena);
     EPCTX__NEW(plan, epctx__gen_planned, 1, in.arena, error);
     EPCTX__NEW(g.report, epctx_gen_report, 1, in.arena, error);
     mark = epctx_edit_mark(model);
@@ -19424,7 +19449,7 @@ static epctx_status epctx__load_record(epctx__loading *l, const epctx_bound *bou
     if (l->nodes == NULL) {
         EPCTX__NEW(record, epctx_node, 1, &l->loaded->arena, error);
         record->id = (uint32_t)bound->index;
-        EPCTX__TRY(epctx__load_plain_node(&bound->view, &l->loaded->arena, record, error));
+        EPCTX__TRY(epctx__record_plain_node(&bound->view, &l->loaded->arena, record, error));
         *out = record;
         return EPCTX_OK;
     }

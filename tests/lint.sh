@@ -60,6 +60,11 @@ for name in sys.argv[1:]:
 # What a version renamed has its new name everywhere: in comments, guides and scripts, too.
 old_names() { sources | xargs "$python" -B tests/judge/old_names.py .github/CHANGELOG.md; }
 
+# A comment stands on its own: it does not begin with what only the one before it explains.
+first_words() {
+    awk '/\/\* (The same|Of (a|an|the)|Likewise) / { print FILENAME ":" FNR ": " $0 }' "$@"
+}
+
 man_page() { groff -man -ww -z -Kutf8 examples/epctx/epctx.1; }
 
 # A test has the name of a section, of an operation, of a command, or one that is listed here.
@@ -130,6 +135,9 @@ refused "functions of another section" "is declared in >>wire and defined in >>m
 refused "a call upward" ">>basics calls epctx_unload of >>load" epctx.h \
     's/strlen(text)/epctx_unload(text)/'
 refused "a recursion that is gone" "take it off the list" epctx_npu.h 's/epctx__lower_loop(/gone(/'
+finds "first words of comments" first_words epctx.h
+printf '/* Of the model. */\n' >"$work/changed.h"
+[ -n "$(first_words "$work/changed.h")" ] || fail "first words of comments" "they are not found"
 finds "callers" "$python" -B tests/judge/callers.py epctx.h epctx_npu.h
 finds "macros" "$python" -B tests/judge/macros.py epctx.h epctx_npu.h
 finds "old names" old_names

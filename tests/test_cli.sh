@@ -256,9 +256,9 @@ epctx run plain_ctx.onnx --source plain.onnx
 result "--source of a model with weights" 1 "not weightless"
 
 # -- rules explained, by id and by name --
-epctx explain E012; result "a rule explained" 0 "E012 secondary-without-main"
-epctx explain secondary-without-main; result "by its name" 0 "  cure:  "
-epctx explain --json E012; result "to programs" 0 '{"text": ["E012", "secondary-without-main"], '
+epctx explain E012; result "a rule explained" 0 "E012 secondary-without-primary"
+epctx explain secondary-without-primary; result "by its name" 0 "  cure:  "
+epctx explain --json E012; result "to programs" 0 '{"text": ["E012", "secondary-without-primary"], '
 epctx explain E999; result "a rule that there is not" 1 "nothing is known"
 cp plain_ctx.onnx unusable_ctx.onnx
 epctx set --in-place unusable_ctx.onnx ep_cache_context=empty.bin
@@ -990,7 +990,7 @@ replace|compile --overwrite REPLACE plain.onnx
 prefix|merge --metadata prefx -o x.onnx plain.onnx plain.onnx
 npu|package --device nup -o d plain_ctx.onnx
 E022|lint --rules E22 plain.onnx
-secondary-without-main|repair --rules secondary-without-mian -o x.onnx plain.onnx
+secondary-without-primary|repair --rules secondary-without-pirmary -o x.onnx plain.onnx
 openvino|lint --profile openvin plain.onnx
 QNNExecutionProvider|lint --profile QNNExecutionProvidr plain.onnx
 tensorrt|profiles tensort

@@ -1164,7 +1164,7 @@ TEST(edits_refused) {
     put_data(&doubled, 7, "", 0);
     CHECK_INT(epctx_model_open_memory(&other, doubled.data, doubled.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_edit_set_opset(&other, ok, 1, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "can be read, not edited");
+    CHECK_HAS(error.message, "the model is read-only");
     CHECK_INT(epctx_edit_remove_opset(&other, ok, &error), EPCTX_ERR_GRAPH);
     CHECK_INT(epctx_edit_prefix(&other, ok, NULL, NULL, &error), EPCTX_ERR_GRAPH);
     epctx_model_close(&other);

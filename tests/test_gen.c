@@ -589,7 +589,7 @@ TEST(singular_field_twice) {
     clear_root();
     save_bytes("m.onnx", &b);
     CHECK_INT(generate(&f, NULL, NULL, NULL, &error), EPCTX_ERR_GRAPH);
-    CHECK_HAS(error.message, "can be read, not edited");
+    CHECK_HAS(error.message, "the model is read-only");
 }
 
 TEST(failing_backend) {
@@ -2016,6 +2016,38 @@ static epctx_status compile_piece(const epctx_backend *backend, const epctx_ep_o
     return status;
 }
 
+/* The node has max_size if the backend has max_size_fn, also one of 0 bytes. */
+TEST(max_size_of_a_node) {
+    static const int64_t sizes[] = {64, 0, -1}; /* -1: the backend tells none */
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        fake f = {0};
+        epctx_ep_opts opts = {0};
+        epctx_error error;
+        epctx_backend backend = full_backend(&f);
+        epctx_graph piece = small_piece();
+        epctx_arena arena;
+        epctx_ep ep = {0};
+        const epctx_node *nodes;
+        const epctx_attr *attr;
+        size_t count;
+        opts.binary = "b.bin";
+        typed_size = sizes[i];
+        if (sizes[i] < 0) backend.max_size_fn = NULL;
+        epctx_arena_init(&arena, NULL);
+        CHECK_OK(epctx_ep_begin(&ep, &backend, &opts, 1, &arena, &error), error);
+        CHECK_OK(epctx_ep_compile(&ep, &piece, &error), error);
+        CHECK_OK(epctx_ep_finish(&ep, &error), error);
+        nodes = epctx_ep_context_nodes(&ep, &count);
+        CHECK_UINT(count, 1);
+        attr = epctx_node_attr(&nodes[0], "max_size");
+        CHECK((attr != NULL) == (sizes[i] >= 0), "max_size_fn %s", sizes[i] < 0 ? "none" : "given");
+        if (attr != NULL) CHECK_INT(attr->i, sizes[i]);
+        CHECK(epctx_node_attr(&nodes[0], "onnx_model_filename") == NULL, "without weights");
+        epctx_ep_end(&ep);
+        epctx_arena_free(&arena);
+    }
+}
+
 TEST(backend_contract) {
     fake f = {0};
     epctx_hooks silent = {0};
@@ -2896,6 +2928,7 @@ int main(int argc, char **argv) {
     RUN(context_nodes);
     RUN(bad_arguments);
     RUN(backend_contract);
+    RUN(max_size_of_a_node);
     RUN(hash_of_attributes);
     RUN(hash_in_notes);
     RUN(why_nothing);

@@ -91,6 +91,15 @@ else
     status=1
 fi
 
+# The manual's defaults are those of the code.
+told=$(sed -n 's/^ \*   \(EPCTX_[A-Z_]*\) *\(one\|all\) *\([0-9][0-9]*\) .*/\1 \3/p' epctx.h)
+for option in $(echo "$told" | cut -d' ' -f1); do
+    want=$(sed -n "s/^#define $option *\([0-9]*\)\$/\1/p" epctx.h)
+    if [ "$want" = "$(echo "$told" | sed -n "s/^$option //p")" ]; then ok "default of $option"
+    else fail "default of $option" "the manual says otherwise than '$want'"; fi
+done
+[ -n "$told" ] || fail "defaults" "the manual has none"
+
 # Every option alone and the useful bundles; and the proof that an option did something.
 single="NO_MALLOC NO_STDIO NO_WIRE NO_EDIT STATIC"
 pairs="NO_MALLOC+NO_STDIO NO_MALLOC+NO_WIRE NO_STDIO+NO_WIRE NO_STDIO+NO_EDIT NO_WIRE+NO_EDIT

@@ -1206,17 +1206,17 @@ static const rule_case cases[] = {
      {.two = false}},
     {EPCTX_RULE_UNDEFINED_VALUE, NULL, {.graph_fn = ghost_input}, {.two = false}},
     {EPCTX_RULE_DROPPED_VALUE, NULL, {.graph_fn = ghost_in_body}, {.graph_fn = outer_in_body}},
-    {EPCTX_RULE_NO_MAIN,
+    {EPCTX_RULE_NO_PRIMARY,
      NULL,
      {.first = {.main = "0", .cache = ABSENT}},
      {.two = true, .second = {.main = "0", .cache = ABSENT}}},
     /* A context that a secondary node has itself is not one that it may read. */
-    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0", .source = NPU_SOURCE}},
+    {EPCTX_RULE_NO_PRIMARY, NULL, {.first = {.main = "0", .source = NPU_SOURCE}},
      {.two = true, .first = {.source = NPU_SOURCE}, .second = {.main = "0", .source = NPU_SOURCE}}},
     /* An EP that nobody knows may have a context in each node, and never look at main_context. */
-    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.main = "0", .cache = ABSENT}},
+    {EPCTX_RULE_NO_PRIMARY, NULL, {.first = {.main = "0", .cache = ABSENT}},
      {.first = {.main = "0"}}},
-    {EPCTX_RULE_NO_MAIN,
+    {EPCTX_RULE_NO_PRIMARY,
      NULL,
      {.first = {.main = "0", .source = QNN_SOURCE, .embed = "0", .cache = "good.bin"}},
      {.first = {.main = "0", .source = "NvTensorRTRTXExecutionProvider"}}},
@@ -1332,9 +1332,9 @@ static const rule_case cases[] = {
      {.two = true,
       .first = {.source = QNN_SOURCE},
       .second = {.source = QNN_SOURCE, .main = "0", .cache = ABSENT}}},
-    {EPCTX_RULE_NO_MAIN, NULL, {.first = {.source = OV_SOURCE, .main = "0"}},
+    {EPCTX_RULE_NO_PRIMARY, NULL, {.first = {.source = OV_SOURCE, .main = "0"}},
      {.first = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}}},
-    {EPCTX_RULE_NO_MAIN, "openvino",
+    {EPCTX_RULE_NO_PRIMARY, "openvino",
      {.first = {.source = OV_SOURCE, .main = "0", .embed = "0", .cache = "good.bin"}},
      {.first = {.source = OV_SOURCE, .embed = "0", .cache = "good.bin"}}},
     {EPCTX_RULE_ATTRIBUTE_VALUE, NULL, {.first = {.source = OV_SOURCE, .main = "2"}},
@@ -1372,7 +1372,7 @@ static const rule_case cases[] = {
      {.first = {.source = "QNN"}, .model_fn = compat_qnn_v2}},
     {EPCTX_RULE_NO_COMPAT, NULL, {.first = {.source = OV_SOURCE}},
      {.first = {.source = OV_SOURCE}, .model_fn = compat_openvino}},
-    {EPCTX_RULE_MANY_MAINS,
+    {EPCTX_RULE_MANY_PRIMARIES,
      NULL,
      {.two = true, .first = {.source = VAI_SOURCE}, .second = {.source = VAI_SOURCE}},
      {.first = {.source = VAI_SOURCE}}},
@@ -1996,7 +1996,7 @@ TEST(a_profile_of_your_own) {
     own.traits = EPCTX_SECONDARY_CONTEXT;
     CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_lint(&m, &opts, collect, &f, NULL, NULL), EPCTX_OK);
-    CHECK(f.count[EPCTX_RULE_NO_MAIN] == 0 && f.count[EPCTX_RULE_PAYLOAD_IGNORED] == 0, "%s",
+    CHECK(f.count[EPCTX_RULE_NO_PRIMARY] == 0 && f.count[EPCTX_RULE_PAYLOAD_IGNORED] == 0, "%s",
           f.text);
     CHECK_HAS(f.text, "accepts only nodes with 'First'");
     CHECK_UINT(f.count[EPCTX_RULE_FOREIGN], 0);

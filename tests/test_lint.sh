@@ -82,7 +82,7 @@ epctx info "$ctx"; said "info of a proper model" 0 "secondary: inside a main one
 epctx lint --json --hints "$ctx"; said "lint --json" 0; json "lint --json is JSON"
 epctx lint --profile openvino "$ctx"; said "lint for another EP" 1 "E018"
 epctx lint --profile nonsense "$ctx"; said "lint for an unknown EP" 2 "'nonsense'"
-epctx lint --rules; said "lint --rules" 0 "E012 secondary-without-main"
+epctx lint --rules; said "lint --rules" 0 "E012 secondary-without-primary"
 said "lint --rules knows what this tool adds" 0 "E900 context-loads"
 epctx lint --rules --json; said "lint --rules --json" 0; json "lint --rules is JSON"
 epctx lint "$work/evil_ctx.onnx"; said "lint of hostile names" 1

@@ -556,6 +556,36 @@ TEST(one_source_spelled_differently) {
     CHECK_INT(count.maps, 0);
 }
 
+/* The source model is beside the model as the options name it, or where they say; a node that names
+ * none, and options that name none, are told apart from a file that is missing. */
+TEST(place_of_the_source) {
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    epctx_load_opts opts = {0};
+    epctx_error error;
+    bytes graph = {0}, unnamed = {0}, b, source = weight_model(numbers, NULL);
+    backend.weights_fn = note_weights;
+    clear_root();
+    save_bytes("s.onnx", &source);
+    add_weightless(&graph, "n", "x", "y", "s.onnx", weight_line("w", numbers, 8));
+    b = new_model(&graph);
+    opts.context_file_path = at("m_ctx.onnx");
+    given_weights = NULL;
+    CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+    CHECK_TRUE(given_weights != NULL);
+    opts.context_file_path = at("gone/m_ctx.onnx");
+    CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
+    CHECK_HAS(error.message, "the weights are in the source model 's.onnx', which is not beside");
+    opts.source_model_path = at("s.onnx");
+    CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+    add_weightless(&unnamed, "n", "x", "y", NULL, weight_line("w", numbers, 8));
+    b = new_model(&unnamed);
+    CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+    opts.source_model_path = NULL;
+    CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
+    CHECK_HAS(error.message, "which the node does not name: set ep.context_source_model_path");
+}
+
 /* A weight that was found right once is not taken for one of another size or hash. */
 TEST(one_weight_named_differently) {
     static const float others[2] = {1, 3};
@@ -1378,6 +1408,7 @@ int main(int argc, char **argv) {
     RUN(source_in_memory);
     RUN(two_sources);
     RUN(one_source_spelled_differently);
+    RUN(place_of_the_source);
     RUN(one_weight_named_differently);
     RUN(cache_and_a_source_out_of_sight);
     RUN(cache_with_weights);

@@ -2236,6 +2236,49 @@ static size_t lines_found(const epctx_model *model, const char *source, const ch
     return count;
 }
 
+/* Which nodes have a context of their own: primary ones, secondary ones if their EP reads a context
+ * there, and those that wrap a DLC. */
+TEST(contexts_of_nodes) {
+    static const struct {
+        part second;
+        size_t want;
+    } cases[] = {{{"b", 1, 0, "X", "b.bin"}, 2},
+                 {{"b", 0, 0, "X", "b.bin"}, 1},
+                 {{"b", 1, 0, "NvTensorRTRTXExecutionProvider", "b.bin"}, 2},
+                 {{"b", 0, 0, "NvTensorRTRTXExecutionProvider", "b.bin"}, 2},
+                 {{"b", 0, 0, "NvTensorRTRTXExecutionProvider", NULL}, 1}};
+    epctx_stamp_opts opts = {0};
+    epctx_error error;
+    epctx_model model;
+    bytes graph = {0}, b, node;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const part parts[] = {{"a", 1, 0, cases[i].second.source, "a.bin"}, cases[i].second};
+        clear_root();
+        make_parts(parts, 2);
+        make_text("a.bin", "abc");
+        make_text("b.bin", "another");
+        CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+        CHECK_OK(epctx_edit_stamp(&model, parts[0].source, &opts, &error), error);
+        CHECK(lines_found(&model, parts[0].source, "binary") == cases[i].want,
+              "case %zu: expected %zu, found %zu", i, cases[i].want,
+              lines_found(&model, parts[0].source, "binary"));
+        epctx_model_close(&model);
+    }
+    node = new_node("EPContext", "com.microsoft", "dlc", "x", "y");
+    add_attr_int(&node, "main_context", 0);
+    add_attr_str(&node, "source", "X", 1);
+    add_attr_str(&node, "ep_dlc_context", "b.bin", 5);
+    put_child(&graph, 1, &node);
+    b = new_model(&graph);
+    save_bytes("m.onnx", &b);
+    CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
+    CHECK_OK(epctx_edit_stamp(&model, "X", &opts, &error), error);
+    CHECK_UINT(lines_found(&model, "X", "binary"), 1);
+    make_text("b.bin", "changed");
+    CHECK_INT(epctx_model_check_binary(&model, NULL, &error), EPCTX_ERR_VERSION);
+    epctx_model_close(&model);
+}
+
 /* The stamp's line of each node is that of its context. */
 static void lines_of_nodes(const epctx_model *model, lines_kind kind, unsigned pattern) {
     epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(model));
@@ -2809,6 +2852,7 @@ int main(int argc, char **argv) {
     RUN(binary_beside_the_one_of_the_stamp);
     RUN(one_graph_of_the_stamp);
     RUN(names_of_one_graph_each);
+    RUN(contexts_of_nodes);
     RUN(a_line_for_each_binary);
     RUN(lines_of_contexts_that_move);
     RUN(lines_that_stay);

@@ -110,16 +110,16 @@ TEST(n_plus_one) {
         epctx_epnode ep;
         epctx_cursor it;
         epctx_loaded loaded;
-        size_t mains = 0;
+        size_t primaries = 0;
         CHECK_INT(epctx_model_open_file(&model, at(contexts[i]), NULL, &error), EPCTX_OK);
         it = epctx_view_graph_nodes(epctx_model_graph(&model));
         while (epctx_next_node(&it, &node)) {
             if (!epctx_view_is_epnode(&node)) continue;
             CHECK_INT(epctx_view_read_epnode(&node, &ep, &error), EPCTX_OK);
-            mains += ep.main_context == 1;
+            primaries += ep.main_context == 1;
             if (ep.main_context == 1) CHECK_TRUE(epctx_str_is(ep.ep_cache_context, "a_fake.bin"));
         }
-        CHECK_UINT(mains, 1);
+        CHECK_UINT(primaries, 1);
         /* Without a workspace each session loads the binary for itself. */
         CHECK_OK(epctx_load(&loaded, &model, &backend, NULL, &error), error);
         CHECK_UINT(loaded.bound_count, 2);
@@ -1449,14 +1449,14 @@ static epctx_status use_the_same(nested *n) {
     if (n->step == FAKE_LOAD) {
         return take_graph(n->workspace, n->backend, at("m.onnx"), "a_fake.bin", epctx_str_of("any"),
                           0, &loaded, &error) == EPCTX_ERR_CONTEXT &&
-                       strstr(error.message, "this call") != NULL
+                       strstr(error.message, "waits for this one") != NULL
                    ? EPCTX_OK
                    : EPCTX_ERR_GRAPH;
     }
     opts.overwrite = true;
     if (generate(n->workspace, NULL, "b.onnx", n->backend, &opts, NULL, true, &error) !=
             EPCTX_ERR_ARG ||
-        strstr(error.message, "this call") == NULL ||
+        strstr(error.message, "waits for this one") == NULL ||
         epctx_share_finish(n->workspace, NULL, "FakeEP", NULL, NULL, &error) != EPCTX_ERR_ARG)
         return EPCTX_ERR_GRAPH;
     epctx_share_withdraw(n->workspace, NULL, "FakeEP", at("nobody_ctx.onnx"));
@@ -1865,7 +1865,7 @@ static epctx_status load_and_join(void *self, const epctx_load_in *in, void **co
         while (!someone_waits(n->workspace)) sched_yield();
         n->second = generate(n->workspace, NULL, circle_other, n->backend, &opts, NULL, false,
                              &local) == EPCTX_ERR_ARG &&
-                    strstr(local.message, "waits for this call") != NULL;
+                    strstr(local.message, "by a call that waits for this one") != NULL;
     }
     return fake_load(self, in, context, error);
 }

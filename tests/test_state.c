@@ -437,7 +437,7 @@ TEST(state) {
     CHECK_UINT(j.state.other_nodes, 1);
     CHECK_UINT(j.state.maker_count, 1);
     CHECK_UINT(j.state.makers[0].nodes, 2);
-    CHECK_UINT(j.state.makers[0].mains, 1);
+    CHECK_UINT(j.state.makers[0].primaries, 1);
     CHECK_UINT(j.state.makers[0].payload_size, 14);
     CHECK_TRUE(epctx_str_is(j.state.makers[0].sdk_version, "1"));
     CHECK_UINT(j.state.compat_count, 1);

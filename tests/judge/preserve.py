@@ -130,9 +130,9 @@ def main():
         order = [n.op_type for n in after.graph.node]
         cases.check(f"{name}: two partitions in order",
                     order == ["EPContext", "Strange", "EPContext"], f"found {order}")
-        mains = [a.i if a is not None else 1
+        primaries = [a.i if a is not None else 1
                  for a in (attribute(n, "main_context") for n in contexts(after))]
-        cases.check(f"{name}: one main context", mains == [1, 0], f"found {mains}")
+        cases.check(f"{name}: one main context", primaries == [1, 0], f"found {primaries}")
         binaries = [f for f in os.listdir(folder) if f.startswith("partly") and f.endswith(".bin")]
         cases.check(f"{name}: one binary", len(binaries) == 1, f"found {sorted(binaries)}")
     sys.exit(1 if cases.failed else 0)

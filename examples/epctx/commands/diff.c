@@ -204,7 +204,7 @@ static epctx_status count_external(facts *f, const epctx_tensor_view *tensor, ui
     f->read += length;
     if (f->read <= FREE || (f->read - FREE) / TIMES <= f->there) return EPCTX_OK;
     f->overlaid = true;
-    return epctx_fail(error, EPCTX_ERR_LIMIT, "tensors lie over each other in its file");
+    return epctx_fail(error, EPCTX_ERR_LIMIT, "tensors overlap in their file");
 }
 
 /* Takes in what an external tensor has in its file. */

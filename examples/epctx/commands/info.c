@@ -537,7 +537,7 @@ static void json_maker(json_writer *w, const epctx_maker *maker) {
     json_str(w, "hardware_architecture", maker->architecture);
     json_text(w, "profile", maker->profile->name);
     json_uint(w, "nodes", maker->nodes);
-    json_uint(w, "mains", maker->mains);
+    json_uint(w, "primaries", maker->primaries);
     json_uint(w, "embedded", maker->embedded);
     json_uint(w, "payload_size", maker->payload_size);
     json_end(w);

@@ -565,7 +565,7 @@ static bool read_tolerance(const char *option, const char *text, double *out) {
     if (text == NULL) return true;
     *out = strtod(text, &end);
     if (end != text && *end == '\0' && *out >= 0 && *out <= 1e30) return true;
-    cli_misuse("%s: '%s' is not a number from 0 on", option, text);
+    cli_misuse("%s: '%s' is not a non-negative number", option, text);
     return false;
 }
 

@@ -159,8 +159,8 @@ static epctx_status add_nodes(report *out, epctx_error *error) {
 }
 
 /* A primary node without its context, and a secondary one that no primary node of its EP can serve:
- * `mains` has the profiles of the primary nodes, by number. */
-static epctx_status check_part(report *out, const report_part *part, uint64_t mains,
+ * `primaries` has the profiles of the primary nodes, by number. */
+static epctx_status check_part(report *out, const report_part *part, uint64_t primaries,
                                epctx_error *error) {
     const epctx_epnode *node = &part->node;
     const epctx_profile *profile = epctx_profile_of(node->source);
@@ -170,7 +170,7 @@ static epctx_status check_part(report *out, const report_part *part, uint64_t ma
     if (main && (node->embed_mode == 0 || node->ep_cache_context.size > 0 || part->dlc.size > 0))
         return EPCTX_OK;
     if (!main && ((profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
-                  (mains >> (profile - epctx_profiles(NULL)) & 1) != 0))
+                  (primaries >> (profile - epctx_profiles(NULL)) & 1) != 0))
         return EPCTX_OK;
     epctx_fail(&problem, EPCTX_ERR_GRAPH, "%s",
                main ? "is empty, but must contain the context"
@@ -181,15 +181,15 @@ static epctx_status check_part(report *out, const report_part *part, uint64_t ma
 
 static epctx_status check_parts(report *out, epctx_error *error) {
     epctx_status status = EPCTX_OK;
-    uint64_t mains = 0;
+    uint64_t primaries = 0;
     size_t i;
     for (i = 0; i < out->part_count; i++) {
         const epctx_epnode *node = &out->parts[i].node;
         if (out->parts[i].readable && node->main_context == 1)
-            mains |= UINT64_C(1) << (epctx_profile_of(node->source) - epctx_profiles(NULL));
+            primaries |= UINT64_C(1) << (epctx_profile_of(node->source) - epctx_profiles(NULL));
     }
     for (i = 0; status == EPCTX_OK && i < out->part_count; i++)
-        if (out->parts[i].readable) status = check_part(out, &out->parts[i], mains, error);
+        if (out->parts[i].readable) status = check_part(out, &out->parts[i], primaries, error);
     return status;
 }
 

@@ -1193,21 +1193,21 @@ static void check_sharing(genai *g) {
 
 /* G16: what can be told without reading the vendor's binary. */
 static void check_mains(genai *g, const part *p) {
-    epctx_map mains;
+    epctx_map primaries;
     size_t i;
-    epctx_map_init(&mains, g->d->arena);
+    epctx_map_init(&primaries, g->d->arena);
     for (i = 0; i < p->model.node_count; i++) {
         const delivery_node *node = &p->model.nodes[i];
         const epctx_str binary = node->node.ep_cache_context;
         if (node->node.embed_mode != 0 || node->node.main_context != 1 || binary.size == 0 ||
             (node->profile->traits & (EPCTX_ALL_NAME | EPCTX_EACH_CONTEXT)) != 0)
             continue;
-        if (epctx_map_get(&mains, binary) != EPCTX_MAP_NONE) {
+        if (epctx_map_get(&primaries, binary) != EPCTX_MAP_NONE) {
             delivery_say(g->d, DELIVERY_G_PARTITIONS, p->name,
                          "several nodes are primary and name '%S'", &binary);
             return;
         }
-        if (epctx_map_put(&mains, binary, 1) != EPCTX_OK) return;
+        if (epctx_map_put(&primaries, binary, 1) != EPCTX_OK) return;
     }
 }
 

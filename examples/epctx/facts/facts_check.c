@@ -150,7 +150,7 @@ static const struct {
     {"static_shapes", EPCTX_STATIC_SHAPES},
     {"one_node", EPCTX_ONE_NODE},
     {"no_mix", EPCTX_NO_MIX},
-    {"one_main", EPCTX_ONE_MAIN},
+    {"one_primary", EPCTX_ONE_PRIMARY},
     {"secondary_context", EPCTX_SECONDARY_CONTEXT},
     {"no_dots", EPCTX_NO_DOTS},
     {"embed_one", EPCTX_EMBED_ONE},

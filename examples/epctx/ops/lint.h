@@ -30,7 +30,7 @@ extern "C" {
     X(DROPPED_VALUE, "E011", "dropped-outer-value", \
       "a body reads an outer value that does not exist", \
       "restore the initializer from the source model (see ORT issue 32131)") \
-    X(NO_MAIN, "E012", "secondary-without-main", "a secondary node without a primary one", \
+    X(NO_PRIMARY, "E012", "secondary-without-primary", "a secondary node without a primary one", \
       "one node of this EP needs main_context 1 and the context") \
     X(NO_CONTEXT, "E013", "main-without-context", "a primary node has no context", \
       "set ep_cache_context, or main_context 0 if another node has the context") \
@@ -89,7 +89,7 @@ extern "C" {
       "generate with ep.context_node_name_prefix") \
     X(NO_ATTRIBUTE, "E041", "attribute-missing", "this EP needs the attribute to be stored", \
       "store the attribute") \
-    X(MANY_MAINS, "E042", "several-mains", "this EP needs exactly one primary node", \
+    X(MANY_PRIMARIES, "E042", "several-primaries", "this EP needs exactly one primary node", \
       "set main_context 0 on the others") \
     X(PROFILE, "E044", "profile-check", "a rule of this EP is broken", "see the message") \
     X(NO_BASE, "E045", "folder-unknown", "the model came from memory and needs files", \

@@ -8,7 +8,7 @@ typedef struct lint_party {
     const epctx_profile *profile;
     epctx_str source;
     size_t first, last; /* of its nodes, which are linked */
-    uint64_t nodes, mains, embedded, files;
+    uint64_t nodes, primaries, embedded, files;
     epctx_map keys; /* partition_name -> node that has it */
 } lint_party;
 
@@ -533,7 +533,7 @@ static epctx_status lint_join_party(linter *l, size_t at) {
     if (party->nodes++ > 0) lint_judged_at(l, party->last)->next = at + 1;
     party->last = at;
     judged->party = found;
-    party->mains += judged->node.main_context == 1;
+    party->primaries += judged->node.main_context == 1;
     party->embedded += judged->context && judged->node.embed_mode == 1;
     party->files += judged->context && judged->node.embed_mode == 0;
     return EPCTX_OK;
@@ -583,8 +583,8 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i) {
     if (node->embed_mode == 0 && (profile->traits & EPCTX_ANY_MAIN) != 0) return EPCTX_OK;
     if (judged->context && (profile->traits & EPCTX_ANY_EP) != 0)
         return EPCTX_OK; /* some EPs have a context in each node and never look at main_context */
-    if (party->mains == 0) {
-        lint_say(l, EPCTX_RULE_NO_MAIN, node->name, "main_context",
+    if (party->primaries == 0) {
+        lint_say(l, EPCTX_RULE_NO_PRIMARY, node->name, "main_context",
                  "is 0, but no node of source '%S' has main_context 1", &node->source);
     } else if (!judged->context && node->embed_mode == 1 &&
                (lint_traits(profile) & EPCTX_EMBED_ONE) != 0) {
@@ -739,9 +739,9 @@ static void lint_judge_party(linter *l, const lint_party *party) {
             "%u contexts are embedded and %u are files; EP '%s' accepts only one kind in a model",
             party->embedded, party->files, profile->name);
     }
-    if ((profile->traits & EPCTX_ONE_MAIN) != 0 && party->mains > 1) {
-        lint_say(l, EPCTX_RULE_MANY_MAINS, first->name, "main_context",
-                 "%u nodes are primary, but EP '%s' needs exactly one", party->mains,
+    if ((profile->traits & EPCTX_ONE_PRIMARY) != 0 && party->primaries > 1) {
+        lint_say(l, EPCTX_RULE_MANY_PRIMARIES, first->name, "main_context",
+                 "%u nodes are primary, but EP '%s' needs exactly one", party->primaries,
                  profile->name);
     }
     if ((profile->traits & EPCTX_ONE_NODE) != 0 && l->main_nodes != 1) {

@@ -490,7 +490,7 @@ static epctx_status guest_partitions(guest *g, bool *alone) {
     epctx_epnode ep;
     epctx_str file = epctx_str_of("");
     epctx_list views;
-    size_t mains = 0;
+    size_t primaries = 0;
     size_t i;
     memset(&views, 0, sizeof views);
     *alone = false;
@@ -500,14 +500,14 @@ static epctx_status guest_partitions(guest *g, bool *alone) {
         twice = ops_has(&g->w->twice, ep.partition_name);
         *alone = *alone || (twice && g->number > 0);
         if (ep.main_context == 1 && ep.embed_mode == 0) {
-            mains += !epctx_str_eq(ep.ep_cache_context, file);
+            primaries += !epctx_str_eq(ep.ep_cache_context, file);
             file = ep.ep_cache_context;
         } else if (ep.main_context == 0 && twice) {
             OPS_TRY(ops_add_view(&views, g->w->arena, node.view, g->error));
         }
     }
     /* With several binaries, lint checks the result. */
-    for (i = 0; i < views.count && mains == 1; i++)
+    for (i = 0; i < views.count && primaries == 1; i++)
         OPS_TRY(guest_name_binary(g, ops_view_at(&views, i), file));
     return EPCTX_OK;
 }
@@ -990,10 +990,8 @@ static epctx_status check_part(merge *w, size_t number) {
     epctx_model_info info = epctx_model_read(model);
     epctx_training_view training;
     size_t k;
-    if (!epctx_model_is_editable(model)) {
-        return epctx_fail(w->error, EPCTX_ERR_GRAPH,
-                          "a singular field occurs twice: the model can be read but not edited");
-    }
+    if (!epctx_model_is_editable(model))
+        return epctx_fail(w->error, EPCTX_ERR_GRAPH, OPS_READ_ONLY);
     for (k = 0; k < number; k++) {
         if (w->parts[k].model == model) {
             return epctx_fail(w->error, EPCTX_ERR_ARG,

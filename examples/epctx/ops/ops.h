@@ -130,6 +130,10 @@ static inline epctx_status ops_rebuild(epctx_model *model, epctx_error *error) {
     return ops_end(model, mark, status, error);
 }
 
+/* Says why a model that is not epctx_model_is_editable cannot take part. */
+#define OPS_READ_ONLY \
+    "a singular field occurs twice, so the model is read-only: 'epctx repair' merges the two"
+
 /* EPCTX_ERR_LIMIT for a model that is too large for readers; `cure` is the advice. */
 static inline epctx_status ops_check_size(epctx_model *model, const char *cure,
                                           epctx_error *error) {

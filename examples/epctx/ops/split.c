@@ -205,18 +205,20 @@ static epctx_status context_of(split *s, size_t number, int64_t main_context, ep
 }
 
 static epctx_status split_contexts(split *s) {
-    epctx_map mains; /* source -> number of the only primary node, or `many` */
+    epctx_map primaries; /* source -> number of the only primary node, or `many` */
     epctx_map kept;
     const uint32_t many = UINT32_MAX - 1;
     epctx_epnode ep;
     epctx_str key;
     bool is;
     size_t i;
-    epctx_map_init(&mains, s->arena);
+    epctx_map_init(&primaries, s->arena);
     epctx_map_init(&kept, s->arena);
     for (i = 0; i < s->node_count; i++) {
         OPS_TRY(context_of(s, i, 1, &ep, &key, &is));
-        if (is) OPS_TRY(ops_put(&mains, key, ops_has(&mains, key) ? many : (uint32_t)i, s->error));
+        if (is)
+            OPS_TRY(
+                ops_put(&primaries, key, ops_has(&primaries, key) ? many : (uint32_t)i, s->error));
         if (is && s->needed[i]) OPS_TRY(ops_put(&kept, key, 1, s->error));
     }
     for (i = 0; i < s->node_count; i++) {
@@ -225,7 +227,7 @@ static epctx_status split_contexts(split *s) {
         OPS_TRY(context_of(s, i, 0, &ep, &key, &is));
         if (!is || !s->needed[i]) continue;
         profile = epctx_profile_of(ep.source);
-        from = epctx_map_get(&mains, key);
+        from = epctx_map_get(&primaries, key);
         if ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
             (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 || from == EPCTX_MAP_NONE ||
             (from != many && ops_has(&kept, key)))
@@ -519,10 +521,8 @@ static epctx_status split_run(split *s) {
     uint64_t allowed[EPCTX_RULE_COUNT];
     carry files;
     memset(allowed, 0, sizeof allowed);
-    if (!epctx_model_is_editable(s->model)) {
-        return epctx_fail(s->error, EPCTX_ERR_GRAPH,
-                          "a singular field occurs twice: the model can be read but not edited");
-    }
+    if (!epctx_model_is_editable(s->model))
+        return epctx_fail(s->error, EPCTX_ERR_GRAPH, OPS_READ_ONLY);
     OPS_TRY(epctx_lint_count(s->model, NULL, allowed, s->error));
     OPS_TRY(split_index(s));
     OPS_TRY(split_wishes(s));

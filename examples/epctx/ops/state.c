@@ -43,7 +43,7 @@ static epctx_status count_maker(const epctx_epnode *node, epctx_arena *arena, ep
     }
     maker = (epctx_maker *)makers->items + at;
     maker->nodes++;
-    maker->mains += node->main_context == 1;
+    maker->primaries += node->main_context == 1;
     if (node->embed_mode == 1) {
         maker->embedded++;
         maker->payload_size += node->ep_cache_context.size;

@@ -19,7 +19,7 @@ typedef enum epctx_compiled {
 typedef struct epctx_maker {
     epctx_str source, sdk_version, architecture;
     const epctx_profile *profile;
-    uint64_t nodes, mains, embedded;
+    uint64_t nodes, primaries, embedded;
     uint64_t payload_size; /* bytes embedded in the model */
 } epctx_maker;
 
