@@ -2164,9 +2164,9 @@ typedef union epctx__lanes {
     __mmask16 m512;
 } epctx__lanes;
 
-/* Calls the form of `name` for vectors of `bits`. A kernel is one function for both widths: where it
- * is inlined, `bits` is a constant and the other form is gone. The function itself is compiled for
- * every processor, so it passes vectors by address. */
+/* Calls the form of `name` for vectors of `bits`. A kernel is one function for both widths. Where
+ * it is inlined, `bits` is a constant and the other form is gone. It is compiled for every
+ * processor, so it passes vectors by address. */
 #define EPCTX__BY_WIDTH(bits, name, arguments) \
     ((bits) == 512 ? name##_512 arguments : name##_256 arguments)
 
