@@ -2164,9 +2164,9 @@ typedef union epctx__lanes {
     __mmask16 m512;
 } epctx__lanes;
 
-/* Calls the form of `name` for vectors of `bits`. A kernel is one function for both widths: where it
- * is inlined, `bits` is a constant and the other form is gone. The function itself is compiled for
- * every processor, so it passes vectors by address. */
+/* Calls the form of `name` for vectors of `bits`. A kernel is one function for both widths. Where
+ * it is inlined, `bits` is a constant and the other form is gone. It is compiled for every
+ * processor, so it passes vectors by address. */
 #define EPCTX__BY_WIDTH(bits, name, arguments) \
     ((bits) == 512 ? name##_512 arguments : name##_256 arguments)
 
@@ -13146,22 +13146,40 @@ static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t
     return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
+/* True if a scale and its zero point, inputs `i` and i + 1, fit epctx__exact_product; `many`: also
+ * one of several elements. The steps on floats tell what is wrong with others. */
+static epctx_status epctx__fits_product(epctx__compiler *c, size_t i, bool many, bool *fits) {
+    uint32_t scale, zero;
+    EPCTX__TRY(epctx__input(c, i, &scale));
+    EPCTX__TRY(epctx__optional(c, i + 1, &zero));
+    if (c->tensors[scale].shape.rank > 1 || (!many && c->tensors[scale].count != 1) ||
+        (zero != EPCTX__NONE && (c->tensors[zero].shape.rank > 1 ||
+                                 c->tensors[zero].count != c->tensors[scale].count)))
+        *fits = false;
+    return EPCTX_OK;
+}
+
 /* Sets `floats` if >>integers leaves a quantized product in floats: it has groups of several
  * channels, or weights, scales or zero points that are not constant. */
 static epctx_status epctx__stays_in_floats(epctx__compiler *c, bool conv, bool *floats) {
+    bool fits = true;
     uint32_t id;
     size_t i;
+    EPCTX__TRY(epctx__fits_product(c, 1, !conv, &fits));
+    EPCTX__TRY(epctx__fits_product(c, 4, true, &fits));
+    EPCTX__TRY(epctx__fits_product(c, 6, false, &fits));
     *floats = false;
-    for (i = 1; i < 8; i++) {
+    for (i = 1; i < 8 && fits; i++) {
         EPCTX__TRY(epctx__optional(c, i, &id));
         if (id != EPCTX__NONE && !c->tensors[id].constant) *floats = true;
         if (i == 3 && id != EPCTX__NONE && conv) {
             const epctx__shape *ws = &c->tensors[id].shape;
-            if (ws->rank > 4) return EPCTX_OK; /* no integer sums of volumes */
+            fits = ws->rank <= 4; /* there are no integer sums of volumes */
             if (ws->rank > 1 && ws->dims[1] > 1 && epctx_node_int(c->node, "group", 1) > 1)
                 *floats = true;
         }
     }
+    *floats = *floats && fits;
     return EPCTX_OK;
 }
 
