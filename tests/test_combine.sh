@@ -95,6 +95,27 @@ before=$(state)
 epctx merge plain_ctx.onnx plain_ctx.onnx --connect y=x -o out/no.onnx
 refused "chain of shapes that differ" 1 "another type or shape"
 
+# -- texts that are not UTF-8, of every command that takes names for a model --
+bad=$(printf 'a\377b')
+before=$(state)
+while read -r name words; do
+    # shellcheck disable=SC2086 # words
+    epctx $words -n
+    refused "$name" 2 "the text is not UTF-8, as ONNX requires"
+done <<END
+rename rename plain.onnx x $bad
+rename-nodes rename --nodes plain.onnx conv $bad
+prefix prefix plain.onnx $bad
+merge merge plain.onnx plain.onnx -o out/no.onnx --prefix $bad,b_
+wrap-name wrap plain_npu.bin --profile npu -o out/no.onnx --name $bad
+wrap-partition wrap plain_npu.bin --profile npu -o out/no.onnx --partition $bad
+wrap-source wrap plain_npu.bin --profile npu -o out/no.onnx --source $bad
+wrap-inputs wrap plain_npu.bin --profile npu --inputs $bad:int8[1] --outputs y:int8[1]
+wrap-outputs wrap plain_npu.bin --profile npu --inputs x:int8[1] --outputs $bad:int8[1]
+END
+epctx wrap plain_npu.bin --profile npu -o out/no.onnx --embed --binary other.bin
+refused "a file's name for a binary inside" 2 "--binary names a file, --embed stores"
+
 # -- the plan --
 before=$(state)
 epctx merge plain.onnx plain.onnx -o new.onnx --dry-run

@@ -949,6 +949,35 @@ static void add_function(bytes *model, const char *name, const char *overload, c
     put_child(model, 25, &f);
 }
 
+/* A function whose first node, and what that makes, ORT names when it inlines it. */
+static void function_in_two_steps(bytes *model) {
+    bytes nodes = {0}, first = new_node("Relu", "", "n", "a", "m"),
+          second = new_node("Relu", "", "", "m", "b");
+    put_child(&nodes, 7, &first);
+    put_child(&nodes, 7, &second);
+    add_function(model, "A", "", &nodes);
+    bytes_free(&nodes);
+    add_opset(model, "mine", 1);
+}
+
+static void call_beside(bytes *graph, const char *name, const char *value) {
+    call_of_a(graph);
+    add_node(graph, "Relu", name, "x", value);
+}
+
+static void call_beside_value(bytes *graph) {
+    call_beside(graph, "r", "_inlfunc_A_m");
+}
+
+static void call_beside_node(bytes *graph) {
+    call_beside(graph, "_inlfunc_A_n", "r");
+}
+
+static void call_beside_others(bytes *graph) {
+    call_beside(graph, "_inlfunc_A_m", "_inlfunc_A_n"); /* nodes and values do not meet */
+    add_node(graph, "Relu", "r2", "x", "_inlfunc_A_b");
+}
+
 /* A chain of nodes from a to b, as field `number` of a function (7) or graph (1). */
 static bytes chain_of(uint32_t number, const char *op, const char *domain, size_t count) {
     bytes nodes = {0};
@@ -1185,6 +1214,12 @@ static const rule_case cases[] = {
      {.graph_fn = call_of_a, .model_fn = doubling_17}},
     {EPCTX_RULE_EXPANSION, NULL, {.graph_fn = call_of_a, .model_fn = doubling_18},
      {.model_fn = doubling_18}},
+    {EPCTX_RULE_INLINED_NAME, NULL,
+     {.graph_fn = call_beside_value, .model_fn = function_in_two_steps},
+     {.graph_fn = call_beside_others, .model_fn = function_in_two_steps}},
+    {EPCTX_RULE_INLINED_NAME, NULL,
+     {.graph_fn = call_beside_node, .model_fn = function_in_two_steps},
+     {.graph_fn = call_beside_value, .model_fn = functions_in_order}},
     {EPCTX_RULE_BODY_INPUT, NULL, {.graph_fn = loop_over_constant}, {.graph_fn = loop_plain}},
     {EPCTX_RULE_BODY_INPUT, NULL, {.graph_fn = loop_of_constants},
      {.graph_fn = loop_with_one_more}},

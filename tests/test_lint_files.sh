@@ -8,6 +8,15 @@ one_form
 start test_lint_files
 "$python" -B tests/judge/lint_files.py "$epctx" "$work" || fail judge "it ended with an error"
 
+# What would make its folder a delivery, but is no file.
+mkdir -p "$work/odd/genai_config.json" "$work/odd/inner"
+ln -s nowhere "$work/odd/inner/manifest.json"
+"$python" "$top/tests/judge/make_model.py" plain "$work/odd/plain.onnx"
+"$epctx" lint "$work/odd" >"$work/out" 2>"$work/err"
+code=$? out=$work/out err=$work/err
+said "a folder as genai_config.json" 1 "genai_config.json: error E901 unreadable: is not a regular"
+said "a link to nowhere as manifest.json" 1 "inner/manifest.json: warning W902"
+
 # What cannot be read, by somebody who is not root: in a folder that everybody can enter, which
 # those of tests/run are not (a file would be out of reach, not unreadable).
 place=$(mktemp -d -p /tmp) && chmod 755 "$place" || exit 1

@@ -158,7 +158,8 @@ epctx package -o new --source plain_twice.onnx inside_ctx.onnx
 result "a source that ONNX Runtime refuses" 1 "plain_twice.onnx: node 'conv': breaks rule E047"
 [ -e new ] && fail "refused" "something was written"
 epctx package -o new --profile qnn inside_ctx.onnx
-equal "the rules of another EP" "0 1" "$code $(grep -c 'warning: inside_ctx.onnx: breaks rule E018' stderr)"
+told=$(grep -c 'warning: inside_ctx.onnx: breaks rule E018' stderr)
+equal "the rules of another EP" "0 1" "$code $told"
 rm -r new inside_ctx_twice.onnx plain_twice.onnx
 mv plain_npu.bin away
 epctx package -o new plain_ctx.onnx; result "binary is missing" 1 "needs 'plain_npu.bin'"

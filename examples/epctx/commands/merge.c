@@ -109,7 +109,7 @@ static int run(const cli_args *args) {
     w.opts.metadata = metadata_of(args->metadata);
     w.connect = args->connect;
     w.prefix = args->prefix;
-    if (output_begin(&w.out, args, args->operands[0])) {
+    if (cli_may_stand("--prefix", w.prefix) && output_begin(&w.out, args, args->operands[0])) {
         w.count = (size_t)args->count;
         w.parts = (epctx_part *)calloc(w.count, sizeof *w.parts);
         w.models = (epctx_model *)calloc(w.count, sizeof *w.models);

@@ -61,7 +61,8 @@ static int run(const cli_args *args) {
     work.prefix = args->operands[1];
     work.opts.all_nodes = args->all_nodes;
     work.opts.one_graph = args->one_graph;
-    if (output_begin(&work.out, args, work.file) && cli_profile(args->profile, &work.opts.profile))
+    if (cli_may_stand("prefix", work.prefix) && output_begin(&work.out, args, work.file) &&
+        cli_profile(args->profile, &work.opts.profile))
         code = prefix(&work);
     output_free(&work.out);
     return code;

@@ -142,13 +142,15 @@ static int rename_all(rename_work *work, const char *const *names, size_t count)
 static int run(const cli_args *args) {
     const char *const *names = args->operands + 1;
     rename_work work;
-    int code = CLI_USAGE;
+    int code = CLI_USAGE, i;
     memset(&work, 0, sizeof work);
     epctx_arena_init(&work.arena, NULL);
     work.file = args->operands[0];
     work.nodes = args->nodes;
     work.opts.one_graph = args->one_graph;
     work.opts.any_io = args->any_io;
+    for (i = 2; i < args->count; i += 2)
+        if (!cli_may_stand("new name", args->operands[i])) return code;
     if (output_begin(&work.out, args, work.file) &&
         cli_profile(args->profile, &work.opts.profile)) {
         if (args->count % 2 == 0)

@@ -403,7 +403,14 @@ static bool check_wish(wrap_wish *w) {
         cli_misuse("--graph selects a graph of --io FILE.json, or of the binary");
         return false;
     }
-    return true;
+    if (w->opts.embed && w->opts.binary_name != NULL) {
+        cli_misuse("--binary names a file, --embed stores the binary in the model: omit one");
+        return false;
+    }
+    return cli_may_stand("--name", w->opts.name) &&
+           cli_may_stand("--partition", w->opts.partition_name) &&
+           cli_may_stand("--source", w->opts.source) && cli_may_stand("--inputs", w->inputs) &&
+           cli_may_stand("--outputs", w->outputs);
 }
 
 /* The reference NPU finds a graph by its name: the only one of the binary, unless --name tells. */

@@ -80,6 +80,8 @@ CLI_FORMAT(2) int cli_fail_cure(const epctx_error *error, const char *format, ..
 CLI_FORMAT(1) int cli_fail_text(const char *format, ...);
 /* The same for a wrong command line; returns CLI_USAGE. */
 CLI_FORMAT(1) int cli_misuse(const char *format, ...);
+/* Whether a text of the command line may stand in a model; says so otherwise. NULL may. */
+bool cli_may_stand(const char *what, const char *text);
 
 /* The same for a binary that is not that of the build stamp (EPCTX_ERR_VERSION), with the cure.
  * `option` is what takes it all the same. */

@@ -148,6 +148,12 @@ void cli_fail_with_cure(const char *cure) {
     if (json.last != NULL && json.last->cure == NULL) json.last->cure = strdup(cure);
 }
 
+bool cli_may_stand(const char *what, const char *text) {
+    if (text == NULL || epctx_str_is_utf8(epctx_str_of(text))) return true;
+    cli_misuse("%s '%s': the text is not UTF-8, as ONNX requires", what, text);
+    return false;
+}
+
 int cli_fail_stale(const epctx_error *error, const char *option) {
     if (error->status != EPCTX_ERR_VERSION) return cli_fail(error);
     return cli_fail_cure(error, "compile the model again; %s accepts the binary", option);

@@ -14,8 +14,8 @@ epctx_status judge_made(const epctx_model *made, const char *const *sources, siz
 epctx_status judge_file(const char *path, const char *source, epctx_error *before,
                         epctx_error *error);
 /* A model that goes into something as it is, by every rule that needs no other file. The first by
- * which ONNX Runtime refuses it is the failure, the first by which its EP does is in `ep` (or the EP
- * of `profile`; NULL: of each node). */
+ * which ONNX Runtime refuses it is the failure, the first by which its EP does, or that of
+ * `profile` (NULL: of each node), is in `ep`. */
 epctx_status judge_given(const epctx_model *model, const epctx_profile *profile, epctx_error *ep,
                          epctx_error *error);
 

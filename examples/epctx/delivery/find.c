@@ -3,9 +3,12 @@
 
 #include <string.h>
 
+static bool has_name(const tree_entry *entry, const char *name) {
+    return strcmp(epctx_path_file(epctx_str_of(entry->name)).data, name) == 0;
+}
+
 static bool is_named(const tree_entry *entry, const char *name) {
-    return entry->kind == TREE_FILE &&
-           strcmp(epctx_path_file(epctx_str_of(entry->name)).data, name) == 0;
+    return entry->kind == TREE_FILE && has_name(entry, name);
 }
 
 /* The shared assets of the innermost model package that a file is in, or NULL. */
@@ -90,6 +93,25 @@ delivery_paths *delivery_read_paths(const tree *files, epctx_arena *arena) {
     return d.paths;
 }
 
+static void add_alone(findings *out, const char *path, int rule, const char *message) {
+    const finding what = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
+    findings_file(out, path);
+    findings_add(out, &what);
+    findings_file_end(out);
+}
+
+/* What would make its folder a delivery, but cannot be read as a file. */
+static bool is_no_file(findings *out, const tree_entry *entry) {
+    if (entry->kind == TREE_FILE ||
+        (!has_name(entry, "genai_config.json") && !has_name(entry, "manifest.json")))
+        return false;
+    if (entry->kind == TREE_LINK)
+        add_alone(out, entry->path, RULE_LINK, "a link that leads to no file in the folder");
+    else
+        add_alone(out, entry->path, RULE_UNREADABLE, "is not a regular file");
+    return true;
+}
+
 bool delivery_lint(findings *out, const tree *files) {
     bool any = false;
     size_t i;
@@ -98,6 +120,7 @@ bool delivery_lint(findings *out, const tree *files) {
         epctx_arena arena;
         epctx_error error;
         delivery d;
+        if (is_no_file(out, entry)) any = true;
         if (judge_of(entry) == NULL) continue;
         any = true;
         epctx_arena_init(&arena, NULL);

@@ -34,8 +34,8 @@ epctx_status inside_begin(inside *s, epctx_model *model, const epctx_dependency 
                           const epctx_check_opts *check, const struct binary_asker *asker,
                           epctx_error *error);
 /* Judges a file of the folder: whether lint would find binary and nodes to agree (E076 to E081).
- * The model is as before. Files are tried in order of their names, those alone that may be a context
- * of the EP. Errors: NOMEM. */
+ * The model is as before. Files are tried in order of their names, those alone that may be a
+ * context of the EP. Errors: NOMEM. */
 epctx_status inside_try(inside *s, epctx_str name);
 /* The only file that fits; empty: none or several do, and `out` says so, or nothing. */
 epctx_str inside_end(const inside *s, epctx_text *out);

@@ -196,6 +196,9 @@ extern "C" {
     X(PAYLOAD_AS_PATH, "E087", "payload-as-path", \
       "embed_mode 0, but ep_cache_context holds a context binary, not a path", \
       "set embed_mode 1: the context is inside") \
+    X(INLINED_NAME, "E088", "inlined-name", \
+      "a name of the graph that ORT gives itself when it inlines a function", \
+      "rename the value (epctx rename) or the node (epctx rename --nodes)") \
     X(EPCONTEXT_OPSET, "W001", "epcontext-opset", "com.microsoft is not imported", \
       "add the opset import com.microsoft, version 1 (epctx repair)") \
     X(SOURCE_ABSENT, "W002", "source-absent", "only some EPs accept a node without source", \

@@ -179,6 +179,10 @@ bool lint_is_main(const linter *l, const lint_frame *scope);
 epctx_status lint_scope_nodes(linter *l, lint_frame *scope, epctx_cursor nodes);
 epctx_status lint_nodes(linter *l, lint_frame *scope, epctx_cursor nodes, epctx_view graph);
 
+/* -- lint_inlined.c -- */
+
+epctx_status lint_inlined(linter *l);
+
 /* -- lint_callee.c -- */
 
 epctx_status lint_function(linter *l, const lint_callee *callee);

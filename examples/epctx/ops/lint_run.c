@@ -13,6 +13,7 @@ static epctx_status lint_run(linter *l) {
     l->main_nodes = epctx_cursor_count(epctx_view_graph_nodes(graph));
     OPS_TRY(lint_graph(l, graph.view, NULL));
     for (i = 0; i < l->callees.count; i++) OPS_TRY(lint_function(l, lint_callee_at(l, i)));
+    OPS_TRY(lint_inlined(l));
     OPS_TRY(lint_parties(l));
     if (forced != NULL && l->parties.count == 0) {
         lint_say(l, EPCTX_RULE_NOT_OURS, none, NULL,

@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Gives what nodes of bodies make other names, those of outputs of a body excepted that a node finds
- * by name. Errors: those of epctx_rename_values. */
+/* Gives what nodes of bodies make other names, those of outputs of a body excepted that a node
+ * finds by name. Errors: those of epctx_rename_values. */
 epctx_status shadows_rename(epctx_model *model, ops_report *report, epctx_error *error);
 
 #ifdef __cplusplus
