@@ -9648,8 +9648,7 @@ static epctx_status epctx__option_unknown(epctx_str key, epctx_error *error) {
     }
     return distance > 2 && !ours
                ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_ARG,
-                            "there is no session option '%S'%s%s", &key,
+               : epctx_fail(error, EPCTX_ERR_ARG, "there is no session option '%S'%s%s", &key,
                             nearest != NULL ? ", the nearest is " : "",
                             nearest != NULL ? nearest : "");
 }

@@ -2401,8 +2401,8 @@ TEST(lines_of_the_target) {
     CHECK_OK(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), error);
     epctx_walk_begin(&walk, &model);
     for (size_t i = 0; epctx_walk_epnode(&walk, &view); i++) {
-        CHECK_OK(epctx_edit_set_attr_str(&model, view.view, "ep_sdk_version",
-                                         epctx_str_of(sdks[i]), &error),
+        CHECK_OK(epctx_edit_set_attr_str(&model, view.view, "ep_sdk_version", epctx_str_of(sdks[i]),
+                                         &error),
                  error);
         CHECK_OK(epctx_edit_set_attr_str(&model, view.view, "hardware_architecture",
                                          epctx_str_of(chips[i]), &error),
