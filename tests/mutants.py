@@ -500,7 +500,7 @@ def table_faults(file, place):
         if word in OTHER_WORDS:
             others = sorted(OTHER_WORDS[word] & around or OTHER_WORDS[word])
         elif word[0] == '"':
-            others = [f'"{word[1:-1]}~"' if len(word) > 2 else '"1"']
+            others = ['"1"' if word in ('""', '"0"') else f'"{word[1:-1]}~"']
         elif word[0].isdigit():
             others = [str(int(word) + 1)]
         else:
