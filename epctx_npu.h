@@ -13153,8 +13153,8 @@ static epctx_status epctx__fits_product(epctx__compiler *c, size_t i, bool many,
     EPCTX__TRY(epctx__input(c, i, &scale));
     EPCTX__TRY(epctx__optional(c, i + 1, &zero));
     if (c->tensors[scale].shape.rank > 1 || (!many && c->tensors[scale].count != 1) ||
-        (zero != EPCTX__NONE && (c->tensors[zero].shape.rank > 1 ||
-                                 c->tensors[zero].count != c->tensors[scale].count)))
+        (zero != EPCTX__NONE &&
+         (c->tensors[zero].shape.rank > 1 || c->tensors[zero].count != c->tensors[scale].count)))
         *fits = false;
     return EPCTX_OK;
 }
