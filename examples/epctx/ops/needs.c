@@ -264,11 +264,14 @@ static void needs_begin(needs_work *n, const epctx_io *io, epctx_arena *arena, e
     epctx_map_init(&n->places[1], arena);
 }
 
-/* Whoever needs a file opens it: what a file is does not tell whether it can be read. */
+/* Whoever needs a file opens it: what a file is does not tell whether it can be read. Files only:
+ * an application's buffers may be asked once. */
 static epctx_status needs_open(const needs_work *n, epctx_dependency *file) {
     epctx_mapping mapping;
     epctx_error why;
-    if (file->status != EPCTX_OK || file->path == NULL) return EPCTX_OK;
+    if (file->status != EPCTX_OK || file->path == NULL || n->io == NULL ||
+        n->io->map_fn != epctx_io_files()->map_fn)
+        return EPCTX_OK;
     epctx_error_clear(&why);
     if (n->io->map_fn(n->io->user, NULL, file->path, false, &mapping, &why) == EPCTX_OK) {
         n->io->unmap_fn(n->io->user, &mapping);
@@ -304,7 +307,7 @@ epctx_status needs_of_model(const epctx_model *model, const epctx_check_opts *op
     OPS_TRY(needs_of_embedded(&n, model));
     OPS_TRY(needs_of_sources(&n, named_count));
     OPS_TRY(needs_find(&n, named_count, out, count));
-    for (i = 0; n.io == epctx_io_files() && i < *count; i++) OPS_TRY(needs_open(&n, &(*out)[i]));
+    for (i = 0; i < *count; i++) OPS_TRY(needs_open(&n, &(*out)[i]));
     return EPCTX_OK;
 }
 
