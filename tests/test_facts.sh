@@ -177,13 +177,15 @@ cure: Mend it.
 
 option: ep.context_acme; type: switch; default: 0; phase: load; text: as Acme does
 code: qnn 5999; meaning: an Acme error
+code: acme 77; meaning: no coyote; names: ACME_ERROR_NO_COYOTE
+code: acme 5005; meaning: no anvil
 genai: model.acme; holds: number
 
 attribute: acme grade; profiles: acme; when: notes seconds; words: b, c
 attribute: acme wires; profiles: acme; renames: Acme stops
 attribute: acme lot; profiles: acme; source: ACME; why: Acme counts them
 END
-epctx profiles --check my.facts; result "my facts" 0 "my.facts: 10 facts, nothing wrong"
+epctx profiles --check my.facts; result "my facts" 0 "my.facts: 12 facts, nothing wrong"
 epctx profiles acme; result "no EP without them" 2 "unknown EP or profile 'acme'"
 epctx profiles --facts my.facts acme; result "an EP" 0 "PyPI acme"
 epctx profiles acme --facts=my.facts --json; result "an EP, JSON" 0 '"library": "libacme.so"'
@@ -199,6 +201,12 @@ epctx explain "E: acme is BROKEN, code 5"; result "no message without them" 1 "n
 epctx explain --facts my.facts "E: acme is BROKEN, code 5"; result "a message" 0 "Mend it."
 epctx explain --facts my.facts ep.context_acme; result "an option" 0 "as Acme does"
 epctx explain --facts my.facts 5999; result "an error number explained" 0 "an Acme error"
+epctx explain --facts my.facts 77; result "a number of Acme" 0 "ACME error 77: no coyote"
+epctx explain --facts my.facts "E: ACME_ERROR_NO_COYOTE"; result "its name" 0 "ACME error 77"
+epctx explain --facts my.facts "acme err 5005"; result "a number of two EPs" 0 "ACME error 5005"
+epctx explain --facts my.facts "qnn err 5005"; result "the other one" 0 "QNN error 5005"
+epctx explain --facts my.facts 5005; result "a number alone: the first" 0 "QNN error 5005"
+epctx explain --facts my.facts "err: acme 5001"; result "no number of it" 1 "nothing is known"
 epctx explain --facts my.facts AcmeExecutionProvider; result "an EP explained" 0 "needs an Acme"
 
 printf blob >m.acme
@@ -243,6 +251,8 @@ sed 's/key: node_name/key: partition_name/' my.facts >key.facts
 epctx lint --facts key.facts u.onnx
 said "a key that is missing" 1 "EP 'acme' finds the graph in the container by this name"
 
+epctx set m.onnx embed_mode=1 -o u.onnx --overwrite replace
+epctx lint --facts my.facts u.onnx; said "a name as Acme's binaries have" "$code" "a file name?"
 printf 'ftrt of TensorRT' >m.acme
 epctx lint --facts my.facts m.onnx
 said "a binary of another EP" 1 "is a TensorRT engine, but the node is for EP 'acme'"
@@ -289,7 +299,7 @@ newer.facts :1: this is format '2' of facts, but this epctx reads format 1
 lies.facts :19: 'chip: SM9999' has no 'htp'
 missing.facts does not exist
 lines.facts :3: expected 'key: value', found 'x'
-nul.facts :34: has a character that is no text
+nul.facts :36: has a character that is no text
 folder.facts this folder has no file *.facts
 END
 if [ -r locked.facts ]; then
@@ -299,7 +309,7 @@ else
     epctx profiles --facts locked.facts qnn; result "--facts of such a file" 2 "locked.facts"
 fi
 sed 's/$/\r/' my.facts >dos.facts
-epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "10 facts, nothing wrong"
+epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "12 facts, nothing wrong"
 epctx profiles --check newer.facts --json; said "--check, JSON" 1 '"line": 1'
 epctx profiles --check newer.facts --chips; result "--check and --chips" 2 "exclude each other"
 i=0

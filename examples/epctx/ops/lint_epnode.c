@@ -355,15 +355,17 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
 }
 
 static bool lint_looks_like_path(epctx_str text) {
-    static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
-    size_t i;
+    static const char *const formats[] = {".bin", ".xml", ".dlc", ".mep"};
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
     if (text.size == 0 || text.size > 260) return false;
     for (i = 0; i < text.size; i++)
         if ((unsigned char)text.data[i] < 0x20) return false;
-    for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        size_t size = strlen(ends[i]);
-        if (text.size >= size && memcmp(text.data + text.size - size, ends[i], size) == 0)
-            return true;
+    for (i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (ops_ends(text, formats[i])) return true;
+    for (i = 0; i < count; i++) { /* as EPs name what they write */
+        const char *end = strrchr(all[i].binary, '.');
+        if (end != NULL && ops_ends(text, end)) return true;
     }
     return false;
 }
