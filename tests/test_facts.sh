@@ -177,9 +177,15 @@ cure: Mend it.
 
 option: ep.context_acme; type: switch; default: 0; phase: load; text: as Acme does
 code: qnn 5999; meaning: an Acme error
+code: acme 77; meaning: no coyote; names: ACME_ERROR_NO_COYOTE
+code: acme 5005; meaning: no anvil
 genai: model.acme; holds: number
+
+attribute: acme grade; profiles: acme; when: notes seconds; words: b, c
+attribute: acme wires; profiles: acme; renames: Acme stops
+attribute: acme lot; profiles: acme; source: ACME; why: Acme counts them
 END
-epctx profiles --check my.facts; result "my facts" 0 "my.facts: 7 facts, nothing wrong"
+epctx profiles --check my.facts; result "my facts" 0 "my.facts: 12 facts, nothing wrong"
 epctx profiles acme; result "no EP without them" 2 "unknown EP or profile 'acme'"
 epctx profiles --facts my.facts acme; result "an EP" 0 "PyPI acme"
 epctx profiles acme --facts=my.facts --json; result "an EP, JSON" 0 '"library": "libacme.so"'
@@ -195,6 +201,12 @@ epctx explain "E: acme is BROKEN, code 5"; result "no message without them" 1 "n
 epctx explain --facts my.facts "E: acme is BROKEN, code 5"; result "a message" 0 "Mend it."
 epctx explain --facts my.facts ep.context_acme; result "an option" 0 "as Acme does"
 epctx explain --facts my.facts 5999; result "an error number explained" 0 "an Acme error"
+epctx explain --facts my.facts 77; result "a number of Acme" 0 "ACME error 77: no coyote"
+epctx explain --facts my.facts "E: ACME_ERROR_NO_COYOTE"; result "its name" 0 "ACME error 77"
+epctx explain --facts my.facts "acme err 5005"; result "a number of two EPs" 0 "ACME error 5005"
+epctx explain --facts my.facts "qnn err 5005"; result "the other one" 0 "QNN error 5005"
+epctx explain --facts my.facts 5005; result "a number alone: the first" 0 "QNN error 5005"
+epctx explain --facts my.facts "err: acme 5001"; result "no number of it" 1 "nothing is known"
 epctx explain --facts my.facts AcmeExecutionProvider; result "an EP explained" 0 "needs an Acme"
 
 printf blob >m.acme
@@ -213,6 +225,41 @@ epctx lint --facts my.facts --ep acme u.onnx; said "lint --ep" 1 "hardware_archi
 epctx prefix --dry-run -o p.onnx m.onnx p_; result "prefix without them" 0
 epctx prefix --facts my.facts --dry-run -o p.onnx m.onnx p_
 result "prefix: the library knows the EP, too" 1 "acme"
+
+# -- what an EP wants of attributes that only it knows, and whose binaries it reads
+
+# acme ATTRIBUTE=VALUE...: what lint says of such a node of Acme
+acme() {
+    rm -f m.onnx
+    # shellcheck disable=SC2086 # a list
+    "$epctx" $wrap --profile acme --arch v90 --facts my.facts >/dev/null || fail acme wrap
+    for pair; do "$epctx" set m.onnx "$pair" --in-place >/dev/null || fail acme "$pair"; done
+    epctx lint --hints --facts my.facts m.onnx
+}
+acme wires:string='x=a;y=b;'; said "names that the node has" 0 "0 errors"
+grep -q I011 "$out" && fail "names that the node has" "no override-unused"
+acme grade:string=a; said "a word, where nothing is wanted" 0 "0 errors"
+acme notes=seconds grade:string=b; said "a word that may be" 0 "0 errors"
+acme notes=seconds grade:string=a; said "another word" 1 "grade is 'a', expected one of: b, c"
+acme wires:string='x=a;z=b'
+said "a name that is none" 0 "wires has 'z', which is neither an input nor"
+said "what happens then" 0 "of the node: Acme stops"
+acme source=ACME; said "an attribute that must be there" 1 "lot is missing: Acme counts them"
+acme source=ACME lot:int=1; said "one that is there" 0 "0 errors"
+sed 's/key: node_name/key: partition_name/' my.facts >key.facts
+"$epctx" unset m.onnx partition_name -o u.onnx --overwrite replace >/dev/null
+epctx lint --facts key.facts u.onnx
+said "a key that is missing" 1 "EP 'acme' finds the graph in the container by this name"
+
+epctx set m.onnx embed_mode=1 -o u.onnx --overwrite replace
+epctx lint --facts my.facts u.onnx; said "a name as Acme's binaries have" "$code" "a file name?"
+printf 'ftrt of TensorRT' >m.acme
+epctx lint --facts my.facts m.onnx
+said "a binary of another EP" 1 "is a TensorRT engine, but the node is for EP 'acme'"
+sed 's/^library: /binaries_of: tensorrt\n&/' my.facts >reads.facts
+grep -q '^binaries_of' reads.facts || fail "a binary that it reads, too" "no fact"
+epctx lint --facts reads.facts m.onnx; said "a binary that it reads, too" 0
+printf blob >m.acme
 sed 's/^traits: no_dots$/traits: qnn_compat/' my.facts >qnn.facts
 epctx check --facts qnn.facts --chip "9 Gen 9" m.onnx
 said "check --chip" "$code" "EP_SUPPORTED_OPTIMAL"
@@ -252,7 +299,7 @@ newer.facts :1: this is format '2' of facts, but this epctx reads format 1
 lies.facts :19: 'chip: SM9999' has no 'htp'
 missing.facts does not exist
 lines.facts :3: expected 'key: value', found 'x'
-nul.facts :30: has a character that is no text
+nul.facts :36: has a character that is no text
 folder.facts this folder has no file *.facts
 END
 if [ -r locked.facts ]; then
@@ -262,7 +309,7 @@ else
     epctx profiles --facts locked.facts qnn; result "--facts of such a file" 2 "locked.facts"
 fi
 sed 's/$/\r/' my.facts >dos.facts
-epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "7 facts, nothing wrong"
+epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "12 facts, nothing wrong"
 epctx profiles --check newer.facts --json; said "--check, JSON" 1 '"line": 1'
 epctx profiles --check newer.facts --chips; result "--check and --chips" 2 "exclude each other"
 i=0

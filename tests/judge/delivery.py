@@ -751,6 +751,12 @@ PACKAGES = (
     ("contexts of another EP", package,
      lambda f: lint.put(f.node("model/v73/net_ctx.onnx"), "source", "OpenVINOExecutionProvider"),
      {"E209"}),
+    ("a source of another version of the EP", package,
+     lambda f: lint.put(f.node("model/v73/net_ctx.onnx"), "source", "QAIRTExport"),
+     set()),
+    ("contexts of such a version for another EP", package,
+     lambda f: (lint.put(f.node("model/v73/net_ctx.onnx"), "source", "QAIRTExport"),
+                member(variant("v73"), "ep", "OpenVINOExecutionProvider")(f)), {"E209"}),
     ("a binary outside", package,
      lambda f: lint.put(f.node("model/v73/net_ctx.onnx"), "ep_cache_context", "../net_qnn.bin"),
      {"E210"}),
@@ -841,6 +847,67 @@ def judge(kind, cases, rules):
     return good
 
 
+# Names of EPs, and others that only the facts of a user tell.
+OTHERS = {"QNNExecutionProvider": "ZenithExecutionProvider", "QNN": "Zenith",
+          "QAIRTExport": "ZenithTool", "qnn": "zenith", "qnn_plugin": "zenith_plugin",
+          "OpenVINOExecutionProvider": "OvoidExecutionProvider", "OpenVINO": "Ovoid",
+          "openvino": "ovoid", "openvino_plugin": "ovoid_plugin"}
+
+
+def other_facts(path):
+    """What the built-in facts say of two EPs, under the other names."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/epctx/facts")
+    blocks = []
+    for name in ("profiles.facts", "eps.facts"):
+        with open(os.path.join(folder, name), encoding="utf-8") as text:
+            blocks += text.read().split("\n\n")
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("facts: 1\n\ndefault: all\nwho: W\nseen: bench\nfrom: F\ndate: 2026-11\n")
+        for block in blocks:
+            kind, _, name = block.split("\n")[0].partition(": ")
+            if kind not in ("profile", "ep", "provider") or name not in OTHERS:
+                continue
+            out.write("\n")
+            for line in block.split("\n"):
+                key, colon, text = line.partition(": ")
+                if key in ("profile", "ep", "provider", "profiles", "sources"):
+                    text = ", ".join(OTHERS.get(word, word) for word in text.split(", "))
+                out.write(key + colon + text + "\n")
+
+
+def renamed(folder):
+    """The same delivery for EPs with the other names."""
+    def keys(value):
+        if isinstance(value, dict):
+            return {OTHERS.get(key, key): keys(one) for key, one in value.items()}
+        return [keys(one) for one in value] if isinstance(value, list) else value
+
+    for name, data in folder.files.items():
+        if isinstance(data, dict):
+            folder.files[name] = keys(data)
+        if isinstance(data, bytes) and name.endswith(".json"):
+            for key, other in OTHERS.items():
+                data = data.replace(b'"%s"' % key.encode(), b'"%s"' % other.encode())
+            folder.files[name] = data
+        if not isinstance(data, ModelProto):
+            continue
+        for node in data.graph.node:
+            source = lint.attr(node, "source")
+            if source is not None:
+                source.s = OTHERS.get(source.s.decode(), source.s.decode()).encode()
+        for entry in data.metadata_props:
+            prefix, dot, source = entry.key.partition(".")
+            entry.key = prefix + dot + OTHERS.get(source, source)
+
+
+def for_others(cases, path):
+    """Cases of EPs that only the facts of a user know: what they break is the same."""
+    for name, make, change, expected, *options in cases:
+        if make in (genai, openvino, genie):
+            changes = both(change, renamed) if change is not None else renamed
+            yield (name, make, changes, expected, *options, "--facts", path)
+
+
 def damaged():
     """Damaged JSON is reported, whatever it says."""
     chance = random.Random(20)
@@ -871,6 +938,9 @@ def main():
     rules = [line.split()[0] for line in listed.stdout.decode().splitlines()]
     good = judge("GenAI", (("a whole folder", genai, None, set()),) + GENAI,
                  [rule for rule in rules if rule[1] == "1"])
+    path = os.path.join(FOLDER, "other.facts")
+    other_facts(path)
+    good = judge("GenAI with EPs of a user's facts", tuple(for_others(GENAI, path)), ()) and good
     good = judge("packages", PACKAGES, [rule for rule in rules if rule[1] == "2"]) and good
     try:
         damaged()

@@ -1,4 +1,5 @@
 /* Context binaries: which reader a file goes to. */
+#include "facts/facts.h"
 #include "reader.h"
 
 typedef void read_fn(binary_reading *r);
@@ -28,8 +29,8 @@ static void finish(const binary_reading *r) {
 }
 
 bool binary_is_of(const char *writes, const epctx_profile *reads) {
-    const char *family = strcmp(writes, "openvino_plugin") == 0 ? "openvino" : writes;
-    return (reads->traits & EPCTX_ANY_EP) != 0 || strstr(reads->name, family) != NULL;
+    return (reads->traits & EPCTX_ANY_EP) != 0 || facts_same_ep(writes, reads->name) ||
+           fact_list_has(facts_of_ep(reads->name, "binaries_of"), epctx_str_of(writes));
 }
 
 epctx_status binary_read(epctx_span file, const binary_asker *asker, epctx_arena *arena,

@@ -15,6 +15,10 @@
  * text that is nothing but the first part. One that is "general" is told only of lines that no
  * other fits, nor a general one before it: those say more. */
 
+static char upper(char c) {
+    return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+}
+
 static char lower(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
@@ -262,23 +266,40 @@ static size_t put_option(const char *text, json_writer *w, bool first) {
     return 1;
 }
 
-/* -- numbers of QNN -- */
+/* -- error numbers of EPs -- */
 
-/* Logs have them in decimal or as 0x..., and the code in the lower 16 bits. */
-static bool put_number(uint64_t value, epctx_str number_text, json_writer *w, bool first) {
-    const uint32_t number = (uint32_t)(value & 0xffff);
-    const fact *code = vendor_code_of(number);
-    const char *range = vendor_range_of(number);
-    char meaning[120];
-    if (range == NULL || value >> 28 == 0xc) return false; /* 0xC0000409: an error of Windows */
+/* An error of a fact "code", or without one of a fact "range". */
+static void put_error(const fact *code, const fact *range, uint32_t number, epctx_str number_text,
+                      json_writer *w, bool first) {
+    const epctx_str ep = vendor_ep_of_error(code != NULL ? code : range);
+    char name[32], meaning[200];
+    size_t i;
+    for (i = 0; i < ep.size && i + 1 < sizeof name; i++) name[i] = upper(ep.data[i]);
+    name[i] = '\0';
     if (code != NULL)
-        snprintf(meaning, sizeof meaning, "QNN error %u: %s", (unsigned)number,
+        snprintf(meaning, sizeof meaning, "%s error %u: %s", name, (unsigned)number,
                  fact_get(code, "meaning"));
     else
-        snprintf(meaning, sizeof meaning, "QNN error %u, which is about %s", (unsigned)number,
-                 range);
+        snprintf(meaning, sizeof meaning, "%s error %u, which is about %s", name, (unsigned)number,
+                 fact_get(range, "about"));
     put_found(number_text, meaning, code != NULL ? fact_get(code, "cure") : NULL, w, first);
-    return true;
+}
+
+/* A number as logs have it, in decimal or as 0x..., with the code in the lower 16 bits. */
+typedef struct error_number {
+    uint32_t number;
+    const fact *code, *range;
+    bool named; /* the text names the EP of the code */
+} error_number;
+
+static error_number read_number(uint64_t value, epctx_str ep) {
+    error_number out;
+    out.number = (uint32_t)(value & 0xffff);
+    out.code = vendor_error_of("code", out.number, ep);
+    out.range = vendor_error_of("range", out.number, ep);
+    out.named = out.code != NULL && epctx_str_eq(vendor_ep_of_error(out.code), ep);
+    if (value >> 28 == 0xc) out.code = out.range = NULL; /* 0xC0000409: an error of Windows */
+    return out;
 }
 
 static bool is_word(const char *word, size_t size, const char *expected) {
@@ -296,16 +317,19 @@ static bool is_code(const char *text, const char *number) {
            is_word(word, size, "err");
 }
 
-/* A text that is a number, or numbers behind words such as "QNN" and "error": those of the table.
+/* A text that is a number, or numbers behind words such as "error" or an EP's name: those of the
+ * table.
  * Returns how many there were. */
 static size_t put_numbers(const char *text, json_writer *w, bool first) {
     const size_t most = 8;
+    const epctx_str ep = vendor_named_ep(text);
     uint32_t seen[8];
     size_t count = 0, i;
     const char *at = text;
     while (*at != '\0' && count < most) {
         char *end;
         uint64_t value;
+        error_number read;
         epctx_str digits;
         bool alone, known;
         if (*at < '0' || *at > '9' || (at > text && (lower(at[-1]) >= 'a' || at[-1] == '.'))) {
@@ -314,26 +338,31 @@ static size_t put_numbers(const char *text, json_writer *w, bool first) {
         }
         value = strtoull(at, &end, at[0] == '0' && lower(at[1]) == 'x' ? 16 : 10);
         alone = at == text && *end == '\0';
-        known = vendor_code_of((uint32_t)(value & 0xffff)) != NULL && value >= 1000;
+        read = read_number(value, ep);
+        known = read.code != NULL && value >= 1000;
         for (i = 0; i < count; i++) known = known && seen[i] != (uint32_t)value;
-        known = known && (is_code(text, at) || (has(text, "qnn") && has(text, "err")));
+        known = known && (is_code(text, at) || (read.named && has(text, "err")));
         digits.data = at;
         digits.size = (size_t)(end - at);
-        if ((alone || known) && put_number(value, digits, w, first && count == 0))
-            seen[count++] = (uint32_t)value;
         at = end;
+        if ((!alone && !known) || (read.code == NULL && read.range == NULL)) continue;
+        put_error(read.code, read.range, read.number, digits, w, first && count == 0);
+        seen[count++] = (uint32_t)value;
     }
     return count;
 }
 
-/* Errors of QNN by their names. */
+/* Errors by their names in the headers of vendors. */
 static size_t put_names(const char *text, json_writer *w, bool first) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     size_t count = 0;
-    for (; (text = strstr(text, "QNN_")) != NULL && count < 8; text++) {
-        const epctx_str name = {text, strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_")};
+    for (; *(text += strcspn(text, letters)) != '\0' && count < 8;) {
+        const epctx_str name = {text, strspn(text, letters)};
         const fact *code = vendor_code_named(name);
+        text += name.size;
         if (code == NULL) continue;
-        if (put_number(vendor_code_number(code), name, w, first && count == 0)) count++;
+        put_error(code, NULL, vendor_code_number(code), name, w, first && count == 0);
+        count++;
     }
     return count;
 }
@@ -387,8 +416,7 @@ static bool explain_rule(const char *text, bool json) {
     char holds[RULE_VERSIONS], cause[400];
     json_writer *w;
     if (rule == RULE_COUNT && strlen(text) < sizeof id) { /* "e012" */
-        for (i = 0; i <= strlen(text); i++)
-            id[i] = (char)(text[i] >= 'a' && text[i] <= 'z' ? text[i] - 'a' + 'A' : text[i]);
+        for (i = 0; i <= strlen(text); i++) id[i] = upper(text[i]);
         rule = rule_find(epctx_str_of(id));
     }
     if (rule == RULE_COUNT) return false;

@@ -58,12 +58,48 @@ bool vendor_is_harmless(const char *warning) {
     return f != NULL;
 }
 
-/* -- error numbers of QNN -- */
+/* -- error numbers -- */
 
-const fact *vendor_code_of(uint32_t number) {
-    char name[24];
-    snprintf(name, sizeof name, "qnn %u", (unsigned)number);
-    return facts_find("code", name);
+epctx_str vendor_ep_of_error(const fact *f) {
+    epctx_str name = epctx_str_of(f->name);
+    return epctx_str_cut(&name, ' ');
+}
+
+/* "EP NUMBER" or "EP FIRST-LAST" */
+static bool is_about(const fact *f, uint32_t number) {
+    char *end;
+    const unsigned long first = strtoul(f->name + strcspn(f->name, " "), &end, 10);
+    return number >= first && number <= (*end == '-' ? strtoul(end + 1, NULL, 10) : first);
+}
+
+/* Whether a text names the EP, in any case. */
+static bool is_named_in(epctx_str ep, const char *text) {
+    for (; *text != '\0'; text++)
+        if (strncasecmp(text, ep.data, ep.size) == 0) return true;
+    return false;
+}
+
+epctx_str vendor_named_ep(const char *text) {
+    epctx_str last = epctx_str_of("");
+    const fact *f;
+    size_t at = 0;
+    while ((f = facts_next("code", &at)) != NULL) {
+        const epctx_str ep = vendor_ep_of_error(f);
+        if (!epctx_str_eq(ep, last) && is_named_in(ep, text)) return ep;
+        last = ep;
+    }
+    return epctx_str_of("");
+}
+
+const fact *vendor_error_of(const char *kind, uint32_t number, epctx_str ep) {
+    const fact *f, *first = NULL;
+    size_t at = 0;
+    while ((f = facts_next(kind, &at)) != NULL) {
+        if (!is_about(f, number)) continue;
+        if (epctx_str_eq(vendor_ep_of_error(f), ep)) return f;
+        if (first == NULL) first = f;
+    }
+    return first;
 }
 
 const fact *vendor_code_named(epctx_str name) {
@@ -77,19 +113,6 @@ const fact *vendor_code_named(epctx_str name) {
 uint32_t vendor_code_number(const fact *code) {
     const char *number = strchr(code->name, ' ');
     return number != NULL ? (uint32_t)strtoul(number, NULL, 10) : 0;
-}
-
-const char *vendor_range_of(uint32_t number) {
-    size_t at = 0;
-    const fact *f;
-    while ((f = facts_next("range", &at)) != NULL) {
-        char *end;
-        const unsigned long first = strtoul(f->name + strcspn(f->name, " "), &end, 10);
-        if (*end == '-' && strncmp(f->name, "qnn ", 4) == 0 && number >= first &&
-            number <= strtoul(end + 1, NULL, 10))
-            return fact_get(f, "about");
-    }
-    return NULL;
 }
 
 /* -- chips -- */

@@ -30,14 +30,17 @@ const fact *vendor_plain_of(const char *text);
 /* Whether a warning of ORT or an EP says nothing about the model: a fact "harmless". */
 bool vendor_is_harmless(const char *warning);
 
-/* The fact "code" of an error number of QNN, or NULL. */
-const fact *vendor_code_of(uint32_t number);
-/* By its name in QNN's headers, such as QNN_CONTEXT_ERROR_CREATE_FROM_BINARY, or NULL. */
+/* The EP with facts "code" that a text names, in any case: "qnn"; empty: none. */
+epctx_str vendor_named_ep(const char *text);
+/* The fact "code" or "range" about an error number, of this EP or else the first; NULL: none. */
+const fact *vendor_error_of(const char *kind, uint32_t number, epctx_str ep);
+/* Whose error such a fact is about. */
+epctx_str vendor_ep_of_error(const fact *f);
+/* The fact "code" by a name of the error in the vendor's headers, such as
+ * QNN_CONTEXT_ERROR_CREATE_FROM_BINARY, or NULL. */
 const fact *vendor_code_named(epctx_str name);
 /* The number of such a fact. */
 uint32_t vendor_code_number(const fact *code);
-/* What numbers of this range are about, or NULL. */
-const char *vendor_range_of(uint32_t number);
 
 /* A chip of Qualcomm. */
 typedef struct vendor_chip {

@@ -95,9 +95,9 @@ void package_lint(delivery *d, const char *manifest);
 void genai_check_schema(delivery *d, const json *root);
 /* Whether they refuse this member of an object, named as in the facts. */
 bool genai_refuses(const char *object, const json *member);
-/* The provider of ORT GenAI for a node of this `source`, NULL: none. */
-const char *genai_provider_of(epctx_str source);
-/* The name of a provider as ORT GenAI has it, from any of its spellings; NULL: it knows none. */
-const char *genai_provider(epctx_str name);
+/* The provider of ORT GenAI for a node of this `source`, a fact "provider"; NULL: none. */
+const fact *genai_provider_of(epctx_str source);
+/* A provider from any spelling of its name; NULL: ORT GenAI knows none. */
+const fact *genai_provider(epctx_str name);
 
 #endif

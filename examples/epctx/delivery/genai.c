@@ -1,6 +1,7 @@
 /* genai.c - a folder of ORT GenAI: genai_config.json, its models and everything that they name. */
 #include "delivery_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,49 +268,51 @@ static void each_provider(genai *g, const part *p, provider_fn fn, void *user) {
 }
 
 typedef struct wanted_provider {
-    const char *name;
+    const fact *provider;
     const json *first; /* its options */
 } wanted_provider;
 
 static void match_provider(genai *g, const part *p, const json *provider, void *user) {
     wanted_provider *wanted = (wanted_provider *)user;
-    const char *name = genai_provider(provider->key);
     (void)g;
     (void)p;
-    if (wanted->first == NULL && name != NULL && strcmp(name, wanted->name) == 0)
+    if (wanted->first == NULL && genai_provider(provider->key) == wanted->provider)
         wanted->first = provider;
 }
 
 /* The options of a provider that apply to a part; NULL: it does not have this provider. */
-static const json *provider_for(genai *g, const part *p, const char *name) {
-    wanted_provider wanted = {name, NULL};
+static const json *provider_for(genai *g, const part *p, const fact *provider) {
+    wanted_provider wanted = {provider, NULL};
     each_provider(g, p, match_provider, &wanted);
     return wanted.first;
 }
 
 /* An option of a provider of a part, own ones first. */
 typedef struct wanted_option {
-    const char *provider, *key;
+    const fact *provider;
+    const char *key;
     epctx_str value;
     bool found;
 } wanted_option;
 
 static void match_option(genai *g, const part *p, const json *provider, void *user) {
     wanted_option *wanted = (wanted_option *)user;
-    const char *name = genai_provider(provider->key);
     const json *value;
     (void)g;
     (void)p;
-    if (wanted->found || name == NULL || strcmp(name, wanted->provider) != 0) return;
+    if (wanted->found || genai_provider(provider->key) != wanted->provider) return;
     value = json_get(provider, wanted->key);
     if (value == NULL) return;
     wanted->found = true;
     wanted->value = value->kind == JSON_STRING ? value->text : epctx_str_of("");
 }
 
-static bool option_for(genai *g, const part *p, const char *provider, const char *key,
+/* False also where `key` is NULL: the facts name no such option of the provider. */
+static bool option_for(genai *g, const part *p, const fact *provider, const char *key,
                        epctx_str *value) {
     wanted_option wanted;
+    *value = epctx_str_of("");
+    if (key == NULL) return false;
     memset(&wanted, 0, sizeof wanted);
     wanted.provider = provider;
     wanted.key = key;
@@ -319,18 +322,25 @@ static bool option_for(genai *g, const part *p, const char *provider, const char
     return wanted.found;
 }
 
+/* Whether the part has a provider whose EP reads the nodes of this source. */
+static bool has_provider(genai *g, const part *p, epctx_str source) {
+    const epctx_str profile = epctx_str_of(epctx_profile_of(source)->name);
+    const fact *own = genai_provider_of(source), *f;
+    size_t at = 0;
+    if (own != NULL && provider_for(g, p, own) != NULL) return true;
+    while ((f = facts_next("provider", &at)) != NULL)
+        if (fact_has(f, "profiles", profile) && provider_for(g, p, f) != NULL) return true;
+    return false;
+}
+
 /* G5 */
 static void check_providers(genai *g, const part *p) {
     size_t i;
     for (i = 0; i < p->model.node_count; i++) {
         const epctx_str source = p->model.nodes[i].node.source;
-        const char *name = genai_provider_of(source);
-        if (source.size == 0) continue;
-        if (name != NULL &&
-            (provider_for(g, p, name) != NULL ||
-             (strcmp(name, "VitisAI") == 0 && provider_for(g, p, "RyzenAI") != NULL)))
-            continue;
-        if (name == NULL)
+        const fact *provider = genai_provider_of(source);
+        if (source.size == 0 || has_provider(g, p, source)) continue;
+        if (provider == NULL)
             delivery_say(g->d, DELIVERY_G_PROVIDER, p->name,
                          "has EPContext nodes of '%S', for which ORT GenAI has no provider",
                          &source);
@@ -340,7 +350,7 @@ static void check_providers(genai *g, const part *p) {
                          p->options == NULL ? "session options, those of the decoder,"
                          : inherits(p)      ? "session options and those of the decoder"
                                        : "own session options, which replace those of the decoder,",
-                         name);
+                         provider->name);
         return;
     }
 }
@@ -351,35 +361,42 @@ static bool is_one_of(epctx_str text, const char *const *words) {
     return false;
 }
 
+/* A provider that has a word in a list. Options have one meaning, whoever's they are: ORT GenAI
+ * hands them on, and EPs have them from each other. */
+static const fact *provider_with(const char *key, epctx_str word) {
+    const fact *f;
+    size_t at = 0;
+    while ((f = facts_next("provider", &at)) != NULL && !fact_has(f, key, word)) continue;
+    return f;
+}
+
 /* G6, G19, G25: one provider with its options. */
 static void check_provider(genai *g, const part *p, const json *provider, void *user) {
-    static const char *const paths[] = {
-        "backend_path", "external_ep_library", "external_ep_libray",    "config_file",
-        "cache_dir",    "profiling_file_path", "nv_runtime_cache_path", NULL};
-    const char *name = genai_provider(provider->key);
+    const fact *known = genai_provider(provider->key);
     const json *one;
     (void)user;
-    if (name == NULL)
+    if (known == NULL)
         delivery_say(g->d, DELIVERY_G_OPTIONS, p->name, "ORT GenAI knows no provider '%S'",
                      &provider->key);
-    if (name != NULL && strcmp(name, "CPU") == 0 && provider->first != NULL)
-        delivery_say(g->d, DELIVERY_G_OPTIONS, p->name, "the provider CPU takes no options");
+    if (known != NULL && fact_get(known, "no_options") != NULL && provider->first != NULL)
+        delivery_say(g->d, DELIVERY_G_OPTIONS, p->name, "the provider %s takes no options",
+                     known->name);
     for (one = provider->kind == JSON_OBJECT ? provider->first : NULL; one != NULL;
          one = one->next) {
         if (one->kind != JSON_STRING) continue;
-        if (is_one_of(one->key, paths) && delivery_is_absolute(one->text))
+        if (provider_with("paths", one->key) != NULL && delivery_is_absolute(one->text))
             delivery_say(g->d, DELIVERY_G_BACKEND_PATH, p->name,
                          "option %S is the absolute path '%S'", &one->key, &one->text);
-        if (epctx_str_is(one->key, "cache_dir") && one->text.size > 0)
+        if (provider_with("caches", one->key) != NULL && one->text.size > 0)
             delivery_say(g->d, DELIVERY_G_LEFTOVER, p->name,
-                         "option cache_dir is '%S': the EP writes files at the user's", &one->text);
-        if (epctx_str_is(one->key, "backend_path")) {
+                         "option %S is '%S': the EP writes files at the user's", &one->key,
+                         &one->text);
+        if (provider_with("libraries", one->key) != NULL) {
             const char *text = epctx_arena_copy(g->d->arena, one->text);
             const bool windows = text != NULL && tree_ends(text, ".dll");
             if (windows || (text != NULL && tree_ends(text, ".so")))
-                delivery_say(g->d, DELIVERY_G_BACKEND_OS, p->name,
-                             "backend_path is '%S', a name of %s only", &one->text,
-                             windows ? "Windows" : "Linux and Android");
+                delivery_say(g->d, DELIVERY_G_BACKEND_OS, p->name, "%S is '%S', a name of %s only",
+                             &one->key, &one->text, windows ? "Windows" : "Linux and Android");
         }
     }
 }
@@ -642,15 +659,25 @@ static bool is_decoder(const genai *g, const part *p) {
     return p->open && (p->stage || p->object == g->decoder);
 }
 
+/* A part of a fact as a text of its own; NULL: it is empty, or there is no memory. */
+static const char *text_of(genai *g, epctx_str part_of_fact) {
+    return part_of_fact.size > 0 ? epctx_arena_copy(g->d->arena, part_of_fact) : NULL;
+}
+
 /* Whether the EP keeps the cache itself. */
 static bool hides_cache(genai *g, const part *p) {
-    epctx_str value;
-    size_t i;
+    const fact *f;
+    size_t i, at = 0;
     for (i = 0; i < p->model.node_count; i++)
         if (p->model.nodes[i].dlc.size > 0) return true;
-    return option_for(g, p, "QNN", "genie_model", &value) ||
-           (option_for(g, p, "OpenVINO", "enable_causallm", &value) &&
-            epctx_str_eq_nocase(value, epctx_str_of("true")));
+    while ((f = facts_next("provider", &at)) != NULL) {
+        epctx_str expected = epctx_str_of(fact_get(f, "hides_cache")), value;
+        const epctx_str option = epctx_str_cut(&expected, '=');
+        if (option_for(g, p, f, text_of(g, option), &value) &&
+            (expected.size == 0 || epctx_str_eq_nocase(value, expected)))
+            return true;
+    }
+    return false;
 }
 
 /* G9: the length of the sequence in the values that have one; `expected` 0: any, but not fixed. */
@@ -1088,6 +1115,17 @@ static bool note_used(genai *g, epctx_map *used) {
     return all;
 }
 
+/* The EP that writes such a file beside its models without any model naming it, or NULL. */
+static const epctx_profile *maker_of(epctx_str name) {
+    size_t count, i, k;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        for (k = 0; k < 4 && all[i].sidecars[k] != NULL; k++)
+            if (epctx_profile_name_fits(all[i].sidecars[k], epctx_path_file(name), name))
+                return &all[i];
+    return NULL;
+}
+
 /* G14: binaries that nothing names. The .bin beside an .xml belongs to that. */
 static void check_orphans(genai *g) {
     const epctx_io *io = epctx_io_files();
@@ -1099,11 +1137,11 @@ static void check_orphans(genai *g) {
         const tree_entry *entry = &g->d->files->entries[i];
         const epctx_str name = epctx_str_of(entry->name);
         char path[EPCTX_PATH_MAX];
-        const bool known = ends_with(name, "_schematic.bin");
+        const epctx_profile *maker = maker_of(name);
         epctx_file_info info;
         if (entry->kind != TREE_FILE || !ends_with(name, ".bin") ||
             io->canonical_fn(io->user, entry->path, path, sizeof path, NULL) != EPCTX_OK ||
-            (!known && epctx_map_get(&used, epctx_str_of(path)) != EPCTX_MAP_NONE))
+            (maker == NULL && epctx_map_get(&used, epctx_str_of(path)) != EPCTX_MAP_NONE))
             continue;
         if (ends_with(epctx_str_of(path), ".bin")) {
             memcpy(path + strlen(path) - 4, ".xml", 4);
@@ -1111,10 +1149,11 @@ static void check_orphans(genai *g) {
                 info.kind == EPCTX_FILE_REGULAR)
                 continue;
         }
-        delivery_say(g->d, DELIVERY_G_ORPHAN, g->nothing,
-                     known ? "'%S' is a by-product of QNN's profiling that no model names"
-                           : "no model names '%S'",
-                     &name);
+        if (maker != NULL)
+            delivery_say(g->d, DELIVERY_G_ORPHAN, g->nothing,
+                         "'%S' is a by-product of EP '%s' that no model names", &name, maker->name);
+        else
+            delivery_say(g->d, DELIVERY_G_ORPHAN, g->nothing, "no model names '%S'", &name);
     }
 }
 
@@ -1155,23 +1194,22 @@ static bool has_binary(const part *p) {
     return false;
 }
 
-static bool is_of(const part *p, const char *provider) {
+/* The first node of a part that is for the EP of a provider, or NULL. */
+static const epctx_epnode *node_for(const part *p, const fact *provider) {
     size_t i;
-    for (i = 0; i < p->model.node_count; i++) {
-        const char *name = genai_provider_of(p->model.nodes[i].node.source);
-        if (name != NULL && strcmp(name, provider) == 0) return true;
-    }
-    return false;
+    for (i = 0; p->open && i < p->model.node_count; i++)
+        if (genai_provider_of(p->model.nodes[i].node.source) == provider)
+            return &p->model.nodes[i].node;
+    return NULL;
 }
 
 /* G15 */
 static void check_sharing(genai *g) {
     const part *prefill = NULL, *decode = NULL;
     bool shared = false;
-    size_t qnn = 0, i, k;
+    size_t i, k;
     for (i = 0; i < g->stage_count; i++) {
         const part *p = &g->parts[i];
-        qnn += p->open && is_of(p, "QNN");
         if (is_prefill(p) && has_binary(p)) prefill = p;
         if (is_decode(p) && has_binary(p)) decode = p;
         for (k = 0; k < g->stage_count; k++)
@@ -1182,12 +1220,19 @@ static void check_sharing(genai *g) {
         delivery_say(g->d, DELIVERY_G_UNSHARED, g->nothing,
                      "stages '%S' and '%S' have no context binary in common", &prefill->name,
                      &decode->name);
-    for (i = 0; i < g->stage_count && qnn > 1; i++) {
+}
+
+/* G15, for the stages of a provider that share contexts. */
+static void check_embedded(genai *g, const fact *provider) {
+    size_t count = 0, i;
+    for (i = 0; i < g->stage_count; i++) count += node_for(&g->parts[i], provider) != NULL;
+    for (i = 0; i < g->stage_count && count > 1; i++) {
         const part *p = &g->parts[i];
-        if (p->open && is_of(p, "QNN") && is_embedded(p))
+        if (node_for(p, provider) != NULL && is_embedded(p))
             delivery_say(g->d, DELIVERY_G_EMBEDDED, p->name,
-                         "has its context embedded, but ORT GenAI lets all QNN stages share "
-                         "contexts");
+                         "has its context embedded, but ORT GenAI lets all %s stages share "
+                         "contexts",
+                         provider->name);
     }
 }
 
@@ -1211,8 +1256,8 @@ static void check_mains(genai *g, const part *p) {
     }
 }
 
-/* G17 */
-static void check_graph_names(genai *g) {
+/* G17, for the same stages: a graph is found by its name in all that they share. */
+static void check_graph_names(genai *g, const fact *provider) {
     epctx_map names;
     size_t i, k;
     epctx_map_init(&names, g->d->arena);
@@ -1220,13 +1265,12 @@ static void check_graph_names(genai *g) {
         const part *p = &g->parts[i];
         for (k = 0; p->open && k < p->model.node_count; k++) {
             const delivery_node *node = &p->model.nodes[k];
-            const char *provider = genai_provider_of(node->node.source);
             uint32_t other;
-            if (provider == NULL || strcmp(provider, "QNN") != 0 || node->dlc.size > 0) continue;
+            if (genai_provider_of(node->node.source) != provider || node->dlc.size > 0) continue;
             other = epctx_map_get(&names, node->node.name);
             if (other != EPCTX_MAP_NONE && other != i) {
                 delivery_say(g->d, DELIVERY_G_GRAPH_NAMES, p->name,
-                             "the QNN graph '%S' has the name of one of stage '%S'",
+                             "the %s graph '%S' has the name of one of stage '%S'", provider->name,
                              &node->node.name, &g->parts[other].name);
                 break;
             }
@@ -1268,43 +1312,64 @@ static epctx_str compatibility_of(const part *p, epctx_str source) {
     return value;
 }
 
+/* G18 for the options that choose a chip, "OPTION=KEY OF THE CHIP, ...". */
+static void check_chip_options(genai *g, const fact *provider) {
+    epctx_str profiles = epctx_str_of(fact_get(provider, "profiles")), list, word;
+    const char *profile = text_of(g, fact_next_word(&profiles, &word) ? word : epctx_str_of(""));
+    list = epctx_str_of(profile != NULL ? facts_of_ep(profile, "chip_options") : NULL);
+    while (fact_next_word(&list, &word)) {
+        const epctx_str key = epctx_str_cut(&word, '=');
+        stage_fact first = {"", {NULL, 0}, {NULL, 0}};
+        char name[80];
+        size_t i;
+        snprintf(name, sizeof name, "the option %.*s", (int)(key.size < 60 ? key.size : 60),
+                 key.data);
+        first.name = name;
+        for (i = 0; i < g->stage_count; i++) {
+            const part *p = &g->parts[i];
+            epctx_str value;
+            if (node_for(p, provider) != NULL &&
+                option_for(g, p, provider, text_of(g, key), &value))
+                compare_fact(g, &first, p, value);
+        }
+    }
+}
+
 /* G18 for the stages of one provider. */
-static void check_agreement(genai *g, const char *provider) {
+static void check_agreement(genai *g, const fact *provider) {
     stage_fact facts[] = {{"source", {NULL, 0}, {NULL, 0}},
                           {"ep_sdk_version", {NULL, 0}, {NULL, 0}},
                           {"hardware_architecture", {NULL, 0}, {NULL, 0}},
-                          {"the option soc_model", {NULL, 0}, {NULL, 0}},
                           {"ep_compatibility_info", {NULL, 0}, {NULL, 0}}};
     size_t i;
     for (i = 0; i < g->stage_count; i++) {
         const part *p = &g->parts[i];
-        const epctx_epnode *node = NULL;
-        epctx_str soc;
-        size_t k;
-        for (k = 0; p->open && k < p->model.node_count && node == NULL; k++) {
-            const char *name = genai_provider_of(p->model.nodes[k].node.source);
-            if (name != NULL && strcmp(name, provider) == 0) node = &p->model.nodes[k].node;
-        }
+        const epctx_epnode *node = node_for(p, provider);
         if (node == NULL) continue;
-        (void)option_for(g, p, provider, "soc_model", &soc);
         compare_fact(g, &facts[0], p, node->source);
         compare_fact(g, &facts[1], p, node->ep_sdk_version);
         compare_fact(g, &facts[2], p, node->hardware_architecture);
-        compare_fact(g, &facts[3], p, soc);
-        compare_fact(g, &facts[4], p, compatibility_of(p, node->source));
+        compare_fact(g, &facts[3], p, compatibility_of(p, node->source));
     }
 }
 
-/* G20 */
-static void check_sizes(genai *g) {
-    const uint64_t graph = UINT64_C(2) << 30, process = UINT64_C(7) << 29;
+/* A limit in GiB as bytes; none: as many as there can be. */
+static uint64_t bytes_of(const char *gib) {
+    const double limit = gib != NULL ? strtod(gib, NULL) : 0;
+    return limit > 0 && limit < 1e6 ? (uint64_t)(limit * (1 << 30)) : UINT64_MAX;
+}
+
+/* G20, for the binaries of one provider. */
+static void check_sizes(genai *g, const fact *provider) {
+    const char *graph = fact_get(provider, "graph_gib");
+    const char *process = fact_get(provider, "process_gib");
     uint64_t sum = 0;
     epctx_map seen;
     size_t i, k, n;
     epctx_map_init(&seen, g->d->arena);
     for (i = 0; i < g->count; i++) {
         const part *p = &g->parts[i];
-        for (k = 0; p->open && is_of(p, "QNN") && k < p->model.file_count; k++) {
+        for (k = 0; node_for(p, provider) != NULL && k < p->model.file_count; k++) {
             const epctx_dependency *file = &p->model.files[k];
             size_t users = 0;
             if (file->use != EPCTX_USE_CONTEXT || file->path == NULL ||
@@ -1314,88 +1379,126 @@ static void check_sizes(genai *g) {
             sum += file->size;
             for (n = 0; n < g->count; n++)
                 users += g->parts[n].open && (n == i || have_common(g, p, &g->parts[n]));
-            if (file->size > graph && p->model.node_count == 1 && users == 1)
+            if (file->size > bytes_of(graph) && p->model.node_count == 1 && users == 1)
                 delivery_say(g->d, DELIVERY_G_SIZE, p->name,
-                             "'%S' holds one graph and has %u bytes, more than 2 GiB", &file->name,
-                             file->size);
+                             "'%S' holds one graph and has %u bytes, more than %s GiB", &file->name,
+                             file->size, graph);
         }
     }
-    if (sum > process)
+    if (sum > bytes_of(process))
         delivery_say(g->d, DELIVERY_G_SIZE, g->nothing,
-                     "the QNN context binaries have %u bytes together, more than 3.5 GiB", sum);
+                     "the %s context binaries have %u bytes together, more than %s GiB",
+                     provider->name, sum, process);
 }
 
-/* -- one vendor -- */
+/* -- what some EPs need -- */
 
-/* A number in the text of OpenVINO's load_config, as {"NPU": {"KEY": 1 or "1"}}. */
-static int64_t config_number(const json *npu, const char *key, bool *given) {
-    const json *value = json_get(npu, key);
+/* A number in a configuration that is the text of an option, by "OBJECT/KEY", as in
+ * {"OBJECT": {"KEY": 1 or "1"}}; false: it is not there. */
+static bool config_number(genai *g, const json *config, const char *path, int64_t *out) {
+    epctx_str key = epctx_str_of(path);
+    const char *object = text_of(g, epctx_str_cut(&key, '/')), *name = text_of(g, key);
+    const json *where = object != NULL ? json_get(config, object) : NULL;
+    const json *value = name != NULL ? json_get(where, name) : NULL;
     uint64_t number = 0;
-    *given = value != NULL;
-    if (value == NULL) return 0;
+    *out = 0;
+    if (value == NULL) return false;
+    if (value->kind == JSON_NUMBER) *out = number_of(where, name);
     if (value->kind == JSON_STRING && epctx_str_number(value->text, &number) && number < INT32_MAX)
-        return (int64_t)number;
-    return value->kind == JSON_NUMBER ? number_of(npu, key) : 0;
+        *out = (int64_t)number;
+    return true;
 }
 
-static void check_openvino_lengths(genai *g, const part *p) {
+/* The key behind "OBJECT/". */
+static const char *key_in(const char *path) {
+    const char *slash = path != NULL ? strchr(path, '/') : NULL;
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void check_lengths(genai *g, const part *p, const fact *provider) {
     const int64_t limit = number_of(json_get(g->root, "search"), "max_length");
-    const json *config, *npu;
+    const char *option = fact_get(provider, "config");
+    const char *prompt_at = fact_get(provider, "prompt_length");
+    const char *response_at = fact_get(provider, "response_length");
+    const json *config;
     epctx_str text;
     bool prompt_given, response_given;
     int64_t prompt, response;
     size_t at;
-    if (!option_for(g, p, "OpenVINO", "load_config", &text) || ends_with(text, ".json")) return;
+    if (!option_for(g, p, provider, option, &text) || ends_with(text, ".json")) return;
     config = json_read(text, g->d->arena, &at);
     if (config == NULL) {
-        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "load_config is not JSON");
+        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "%s is not JSON", option);
         return;
     }
-    npu = json_get(config, "NPU");
-    prompt = config_number(npu, "MAX_PROMPT_LEN", &prompt_given);
-    response = config_number(npu, "MIN_RESPONSE_LEN", &response_given);
+    prompt_given = config_number(g, config, prompt_at, &prompt);
+    response_given = config_number(g, config, response_at, &response);
     if ((prompt_given && prompt <= 0) || (response_given && response <= 0))
-        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "%s in load_config is not above 0",
-                     prompt_given && prompt <= 0 ? "MAX_PROMPT_LEN" : "MIN_RESPONSE_LEN");
+        delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "%s in %s is not above 0",
+                     key_in(prompt_given && prompt <= 0 ? prompt_at : response_at), option);
     else if (prompt_given && response_given && prompt + response < limit)
-        delivery_say(
-            g->d, DELIVERY_G_OPENVINO_LENGTHS, p->name,
-            "MAX_PROMPT_LEN %d and MIN_RESPONSE_LEN %d are less than max_length %d together",
-            prompt, response, limit);
+        delivery_say(g->d, DELIVERY_G_OPENVINO_LENGTHS, p->name,
+                     "%s %d and %s %d are less than max_length %d together", key_in(prompt_at),
+                     prompt, key_in(response_at), response, limit);
 }
 
 /* G21 */
-static void check_openvino(genai *g, const part *p) {
-    epctx_str type;
+static void check_companions(genai *g, const part *p) {
     size_t i;
     for (i = 0; i < p->model.file_count; i++) {
         const epctx_dependency *file = &p->model.files[i];
         if (file->use == EPCTX_USE_COMPANION && file->status != EPCTX_OK && file->required)
             delivery_say(g->d, DELIVERY_G_OPENVINO, p->name, "%s", file->problem);
     }
-    if (!is_of(p, "OpenVINO") || provider_for(g, p, "OpenVINO") == NULL) return;
-    if (!option_for(g, p, "OpenVINO", "device_type", &type))
-        delivery_say(g->d, DELIVERY_G_DEVICE, p->name,
-                     "OpenVINO has no device_type: ORT GenAI then takes the CPU");
-    check_openvino_lengths(g, p);
+}
+
+/* G21: what the EP of a part must be told. */
+static void check_told(genai *g, const part *p) {
+    const fact *f;
+    size_t at = 0;
+    while ((f = facts_next("provider", &at)) != NULL) {
+        const char *device = fact_get(f, "device_option");
+        epctx_str type;
+        if (node_for(p, f) == NULL || provider_for(g, p, f) == NULL) continue;
+        if (device != NULL && !option_for(g, p, f, device, &type))
+            delivery_say(g->d, DELIVERY_G_DEVICE, p->name,
+                         "%s has no %s: ORT GenAI then takes the CPU", f->name, device);
+        check_lengths(g, p, f);
+    }
+}
+
+/* The provider of a node with a DLC: of its source, or else the first one that runs such. */
+static const fact *dlc_provider(epctx_str source) {
+    const fact *f = genai_provider_of(source);
+    size_t at = 0;
+    if (f != NULL && fact_get(f, "dlc_option") != NULL) return f;
+    while ((f = facts_next("provider", &at)) != NULL && fact_get(f, "dlc_option") == NULL) continue;
+    return f;
 }
 
 /* G22 */
 static void check_genie(genai *g, const part *p) {
-    bool dlc = false, temporary = false;
+    const fact *provider = NULL;
+    const char *pattern, *option;
+    bool found = false;
     size_t count = 0, i;
     epctx_str value;
-    for (i = 0; i < p->model.node_count; i++) dlc = dlc || p->model.nodes[i].dlc.size > 0;
-    if (!dlc) return;
+    for (i = 0; i < p->model.node_count && provider == NULL; i++)
+        if (p->model.nodes[i].dlc.size > 0) provider = dlc_provider(p->model.nodes[i].node.source);
+    if (provider == NULL) return;
+    pattern = fact_get(provider, "dlc_files");
+    option = fact_get(provider, "dlc_option");
     for (i = 0; i < g->d->files->count; i++) {
         const epctx_str name = epctx_str_of(g->d->files->entries[i].name);
         count += ends_with(name, ".dlc");
-        temporary = temporary || epctx_profile_name_fits("tmp*.json", epctx_path_file(name), name);
+        found = found || pattern == NULL ||
+                epctx_profile_name_fits(pattern, epctx_path_file(name), name);
     }
-    if (!temporary)
-        delivery_say(g->d, DELIVERY_G_GENIE, p->name, "there is no tmp*.json in the folder");
-    if (!option_for(g, p, "QNN", "genie_model", &value))
-        delivery_say(g->d, DELIVERY_G_GENIE, p->name, "QNN lacks the option genie_model");
+    if (!found)
+        delivery_say(g->d, DELIVERY_G_GENIE, p->name, "there is no %s in the folder", pattern);
+    if (!option_for(g, p, provider, option, &value))
+        delivery_say(g->d, DELIVERY_G_GENIE, p->name, "%s lacks the option %s", provider->name,
+                     option);
     if (count > 1)
         delivery_say(g->d, DELIVERY_G_MANY_DLC, p->name,
                      "the folder has %u .dlc files, of which the first is used", (uint64_t)count);
@@ -1403,14 +1506,23 @@ static void check_genie(genai *g, const part *p) {
 
 /* -- the rest of the folder -- */
 
+/* Whether there is a tokenizer that an EP runs itself. */
+static bool has_own_tokenizer(const genai *g) {
+    const fact *f;
+    size_t at = 0;
+    while ((f = facts_next("provider", &at)) != NULL) {
+        const char *file = fact_get(f, "tokenizer");
+        if (file != NULL && tree_find(g->d->files, epctx_str_of(file)) != NULL) return true;
+    }
+    return false;
+}
+
 /* G23 */
 static void check_tokenizer(genai *g) {
     static const char *const names[] = {"tokenizer.json", "tokenizer_config.json"};
     const epctx_str folder = delivery_text(g->model, "tokenizer_dir");
     size_t i;
-    if (tree_find(g->d->files, epctx_str_of("openvino_tokenizer.xml")) != NULL ||
-        epctx_str_starts(folder, "sha256:"))
-        return;
+    if (has_own_tokenizer(g) || epctx_str_starts(folder, "sha256:")) return;
     if (folder.size > 0 && (tree_find(g->d->files, folder) != NULL || delivery_climbs(folder) ||
                             delivery_is_absolute(folder)))
         return; /* shared by several models, and no part of this folder */
@@ -1426,18 +1538,19 @@ static void check_tokenizer(genai *g) {
 
 /* G24 */
 static void check_dynamic(genai *g, const part *p) {
-    const char *name = provider_for(g, p, "QNN") != NULL       ? "QNN"
-                       : provider_for(g, p, "VitisAI") != NULL ? "VitisAI"
-                                                               : NULL;
-    size_t i;
-    for (i = 0; name != NULL && i < p->model.inputs.count; i++) {
+    const fact *f;
+    size_t i, at = 0;
+    while ((f = facts_next("provider", &at)) != NULL &&
+           (fact_get(f, "fixed_shapes") == NULL || provider_for(g, p, f) == NULL))
+        continue;
+    for (i = 0; f != NULL && i < p->model.inputs.count; i++) {
         const delivery_value *value = &p->model.inputs.items[i];
         int32_t k = 0;
         while (k < value->rank && value->dims[k] >= 0) k++;
         if (k >= value->rank) continue;
         delivery_say(g->d, DELIVERY_G_DYNAMIC, p->name,
                      "input '%S' has a dimension that is not fixed, which %s does not take",
-                     &value->name, name);
+                     &value->name, f->name);
         return;
     }
 }
@@ -1455,15 +1568,26 @@ static void check_part(genai *g, part *p, size_t at) {
     }
     check_binaries(g, p);
     check_mains(g, p);
-    check_openvino(g, p);
+    check_companions(g, p);
+    check_told(g, p);
     check_genie(g, p);
     check_dynamic(g, p);
 }
 
+/* The stages of one provider together. */
+static void check_provided(genai *g, const fact *provider) {
+    if (fact_get(provider, "shares") != NULL) {
+        check_embedded(g, provider);
+        check_graph_names(g, provider);
+    }
+    check_agreement(g, provider);
+    check_chip_options(g, provider);
+    check_sizes(g, provider);
+}
+
 static void judge(genai *g) {
-    static const char *const providers[] = {"QNN", "OpenVINO", "VitisAI", "NvTensorRtRtx",
-                                            "AMDGPU"};
-    size_t i;
+    const fact *f;
+    size_t i, at = 0;
     check_type(g);
     check_stages(g);
     check_options(g);
@@ -1475,9 +1599,7 @@ static void judge(genai *g) {
     check_layers(g);
     check_lm_head(g);
     check_sharing(g);
-    check_graph_names(g);
-    for (i = 0; i < sizeof providers / sizeof providers[0]; i++) check_agreement(g, providers[i]);
-    check_sizes(g);
+    while ((f = facts_next("provider", &at)) != NULL) check_provided(g, f);
     check_orphans(g);
     check_tokenizer(g);
     for (i = 0; i < g->count; i++) delivery_close(&g->parts[i].model);

@@ -247,7 +247,7 @@ void genai_check_schema(delivery *d, const json *root) {
 
 /* -- providers -- */
 
-const char *genai_provider(epctx_str name) {
+const fact *genai_provider(epctx_str name) {
     const char end[] = "ExecutionProvider";
     const size_t size = sizeof end - 1;
     size_t at = 0;
@@ -259,15 +259,15 @@ const char *genai_provider(epctx_str name) {
         if (epctx_str_eq_nocase(tail, epctx_str_of(end))) name.size -= size;
     }
     while ((f = facts_next("provider", &at)) != NULL)
-        if (epctx_str_eq_nocase(name, epctx_str_of(f->name))) return f->name;
+        if (epctx_str_eq_nocase(name, epctx_str_of(f->name))) return f;
     return NULL;
 }
 
-const char *genai_provider_of(epctx_str source) {
+const fact *genai_provider_of(epctx_str source) {
     const epctx_str profile = epctx_str_of(epctx_profile_of(source)->name);
     size_t at = 0;
     const fact *f;
     while ((f = facts_next("provider", &at)) != NULL)
-        if (fact_has(f, "profiles", profile)) return f->name;
+        if (fact_has(f, "profiles", profile)) return f;
     return genai_provider(source);
 }

@@ -329,13 +329,18 @@ static bool is_contrary(const variant *v, const epctx_profile *profile) {
     return true;
 }
 
-/* Whether the EP of the variant takes a node. */
+/* Whether the EP of the variant takes a node, in any of its versions, which have a profile each. */
 static bool takes(const variant *v, const epctx_epnode *node) {
     const epctx_profile *profile = epctx_profile_of(v->ep);
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
     if ((profile->traits & EPCTX_ANY_EP) != 0)
         return node->source.size == 0 || epctx_str_eq(node->source, v->ep);
-    return epctx_profile_claims(profile, node) != EPCTX_CLAIM_NO ||
-           strcmp(epctx_profile_of(node->source)->name, "qnn_plugin") == 0;
+    for (i = 0; i < count; i++)
+        if (facts_same_ep(profile->name, all[i].name) &&
+            epctx_profile_claims(&all[i], node) != EPCTX_CLAIM_NO)
+            return true;
+    return false;
 }
 
 /* The string that a model stores for the EP; empty: none. */

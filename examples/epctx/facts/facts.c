@@ -99,6 +99,16 @@ const char *facts_of_ep(const char *profile, const char *key) {
     return NULL;
 }
 
+bool facts_same_ep(const char *profile, const char *other) {
+    const epctx_str a = epctx_str_of(profile), b = epctx_str_of(other);
+    size_t at = 0;
+    const fact *f;
+    if (epctx_str_eq(a, b)) return true;
+    while ((f = facts_next("ep", &at)) != NULL)
+        if (fact_has(f, "profiles", a) && fact_has(f, "profiles", b)) return true;
+    return false;
+}
+
 /* -- versions -- */
 
 /* Takes a number off the front; what is no number is 0. */

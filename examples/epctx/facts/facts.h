@@ -103,5 +103,7 @@ const epctx_profile *facts_profiles(size_t *count);
 /* The facts about the EP of a profile: its own block has the key, or a block `ep` that names it;
  * NULL: nobody knows. */
 const char *facts_of_ep(const char *profile, const char *key);
+/* Whether two profiles are of one EP: equal, or named by one block `ep`. */
+bool facts_same_ep(const char *profile, const char *other);
 
 #endif

@@ -32,6 +32,7 @@ typedef enum holds {
     ATTRIBUTES,
     GENAI,   /* types of genai.facts */
     LIMIT,   /* "-1", "0.5" */
+    PAIR,    /* the name of an attribute and a value of it */
     ELEMENT, /* an element type of ONNX */
     DATE,
     VERSIONS /* "ort 1.24, qnn 2.6" */
@@ -73,10 +74,27 @@ static const key_rule rules[] = {
     {"ep", "device", WORDS, NO, 0, "cpu, gpu, npu"},
     {"ep", "architecture", WORD, NO, 0, "htp, compute_capability"},
     {"ep", "chip_options", NAMES, NO, 0, NULL},
+    {"ep", "binaries_of", PROFILES, NO, 0, NULL},
     {"plain", "also", NAMES, NO, 0, NULL},
     {"plain", "instead", TEXT, YES, 0, NULL},
     {"other", NULL, TEXT, NO, 0, NULL},
     {"provider", "profiles", PROFILES, NO, 0, NULL},
+    {"provider", "no_options", WORD, NO, 0, "yes"},
+    {"provider", "fixed_shapes", WORD, NO, 0, "yes"},
+    {"provider", "shares", WORD, NO, 0, "yes"},
+    {"provider", "graph_gib", LIMIT, NO, 0, NULL},
+    {"provider", "process_gib", LIMIT, NO, 0, NULL},
+    {"provider", "paths", NAMES, NO, 0, NULL},
+    {"provider", "caches", NAMES, NO, 0, NULL},
+    {"provider", "libraries", NAMES, NO, 0, NULL},
+    {"provider", "hides_cache", TEXT, NO, 0, NULL},
+    {"provider", "device_option", TEXT, NO, 0, NULL},
+    {"provider", "config", TEXT, NO, 0, NULL},
+    {"provider", "prompt_length", TEXT, NO, 0, NULL},
+    {"provider", "response_length", TEXT, NO, 0, NULL},
+    {"provider", "dlc_option", TEXT, NO, 0, NULL},
+    {"provider", "dlc_files", PATTERN, NO, 0, NULL},
+    {"provider", "tokenizer", TEXT, NO, 0, NULL},
     {"origin", "is", TEXT, YES, 0, NULL},
     {"profile", "sources", SOURCES, NO, 0, NULL},
     {"profile", "traits", TRAITS, NO, 0, NULL},
@@ -98,6 +116,13 @@ static const key_rule rules[] = {
     {"profile", "device", WORDS, NO, 0, "cpu, gpu, npu"},
     {"profile", "architecture", WORD, NO, 0, "htp, compute_capability"},
     {"profile", "chip_options", NAMES, NO, 0, NULL},
+    {"profile", "binaries_of", PROFILES, NO, 0, NULL},
+    {"attribute", "profiles", PROFILES, YES, 0, NULL},
+    {"attribute", "source", TEXT, NO, 0, NULL},
+    {"attribute", "when", PAIR, NO, 0, NULL},
+    {"attribute", "why", TEXT, NO, 0, NULL},
+    {"attribute", "words", NAMES, NO, 0, NULL},
+    {"attribute", "renames", TEXT, NO, 0, NULL},
     {"code", "meaning", TEXT, YES, 0, NULL},
     {"code", "cure", TEXT, NO, 0, NULL},
     {"code", "names", NAMES, NO, 0, NULL},
@@ -252,6 +277,11 @@ static bool is_version_of(epctx_str word) {
            memchr(word.data, ' ', word.size) == NULL;
 }
 
+static bool is_pair(epctx_str value) {
+    const epctx_str name = epctx_str_cut(&value, ' ');
+    return name.size > 0 && value.size > 0;
+}
+
 /* Whether a word of a list, or a value, is what the rule wants. */
 static bool fits(const key_rule *rule, epctx_str word) {
     switch (rule->what) {
@@ -263,6 +293,7 @@ static bool fits(const key_rule *rule, epctx_str word) {
     case PATTERNS: return memchr(word.data, '/', word.size) == NULL;
     case GENAI: return is_genai(word);
     case LIMIT: return is_limit(word);
+    case PAIR: return is_pair(word);
     case ELEMENT: return facts_element(word) != 0;
     case VERSIONS: return is_version_of(word);
     default: return true;
@@ -281,6 +312,7 @@ static const char *expected(const key_rule *rule) {
     case ATTRIBUTES: return "an attribute of EPContext";
     case GENAI:
         return "text, number, integer, boolean, texts, numbers, integers, {object}, [object]";
+    case PAIR: return "the name of an attribute and a value";
     case LIMIT: return "a number such as -1 or 0.5";
     case ELEMENT: return "an element type of ONNX, such as float32";
     case DATE: return "a date such as 2026-11-28";
@@ -291,7 +323,7 @@ static const char *expected(const key_rule *rule) {
 
 static bool is_list(holds what) {
     return what != TEXT && what != NUMBER && what != WORD && what != PATTERN && what != DATE &&
-           what != ELEMENT && what != LIMIT && what != TRAITS && what != ATTRIBUTES;
+           what != ELEMENT && what != LIMIT && what != PAIR && what != TRAITS && what != ATTRIBUTES;
 }
 
 static void judge_value(facts_read *r, const fact *f, const key_rule *rule, const char *value) {
@@ -383,6 +415,10 @@ static const char *name_problem(const fact *f) {
                    ? NULL
                    : "expected 'RULE' or 'RULE PROFILE'";
     }
+    if (strcmp(f->kind, "attribute") == 0) {
+        (void)epctx_str_cut(&rest, ' ');
+        return rest.size > 0 ? NULL : "expected 'EP ATTRIBUTE'";
+    }
     if (strcmp(f->kind, "genai") == 0)
         return strchr(f->name, '.') != NULL ? NULL : "expected 'OBJECT.KEY'";
     return NULL;
@@ -456,16 +492,20 @@ static void judge_doubles(facts_read *r) {
 /* Words that name other facts: profiles, and the products of versions. */
 static void judge_names(facts_read *r, const fact *f, const fact *const *all,
                         const fact_kind *kinds, size_t count) {
-    static const char *const keys[] = {"profiles", "since", "until"};
+    static const struct {
+        const char *key, *kind;
+    } keys[] = {{"profiles", "profile"},
+                {"binaries_of", "profile"},
+                {"since", "product"},
+                {"until", "product"}};
     size_t i;
-    for (i = 0; i < 3; i++) {
-        const char *kind = i == 0 ? "profile" : "product";
-        epctx_str rest = epctx_str_of(fact_get(f, keys[i])), word;
+    for (i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        epctx_str rest = epctx_str_of(fact_get(f, keys[i].key)), word;
         while (fact_next_word(&rest, &word)) {
             word = epctx_str_cut(&word, ' ');
-            if (!is_named(all, kind_of(kinds, count, kind), word))
-                facts_problem(r, f->file, f->line, "%s: there is no %s '%.*s'", keys[i], kind,
-                              (int)(word.size < 60 ? word.size : 60), word.data);
+            if (!is_named(all, kind_of(kinds, count, keys[i].kind), word))
+                facts_problem(r, f->file, f->line, "%s: there is no %s '%.*s'", keys[i].key,
+                              keys[i].kind, (int)(word.size < 60 ? word.size : 60), word.data);
         }
     }
 }

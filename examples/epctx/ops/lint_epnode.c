@@ -355,15 +355,17 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
 }
 
 static bool lint_looks_like_path(epctx_str text) {
-    static const char *const ends[] = {".bin", ".xml", ".engine", ".mxr", ".ctx", ".dlc", ".mep"};
-    size_t i;
+    static const char *const formats[] = {".bin", ".xml", ".dlc", ".mep"};
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
     if (text.size == 0 || text.size > 260) return false;
     for (i = 0; i < text.size; i++)
         if ((unsigned char)text.data[i] < 0x20) return false;
-    for (i = 0; i < sizeof ends / sizeof ends[0]; i++) {
-        size_t size = strlen(ends[i]);
-        if (text.size >= size && memcmp(text.data + text.size - size, ends[i], size) == 0)
-            return true;
+    for (i = 0; i < sizeof formats / sizeof formats[0]; i++)
+        if (ops_ends(text, formats[i])) return true;
+    for (i = 0; i < count; i++) { /* as EPs name what they write */
+        const char *end = strrchr(all[i].binary, '.');
+        if (end != NULL && ops_ends(text, end)) return true;
     }
     return false;
 }
@@ -600,101 +602,105 @@ static bool lint_fits(const char *pattern, epctx_str path) {
     return epctx_profile_name_fits(pattern, path, epctx_str_of(""));
 }
 
-/* ORT openvino/onnx_ctx_model_helper.cc, ov_bin_manager.cc: blobs are looked up by partition_name
- * in the container; an ".xml" path is a plain OpenVINO IR that needs none (OVIR encapsulation,
- * test data mul_1_ep_ctx_ovir.onnx). */
-static void check_openvino(linter *l, const lint_judged *judged) {
-    const epctx_epnode *node = &judged->node;
-    bool wraps_ir = node->embed_mode == 0 && lint_fits("*.xml", node->ep_cache_context);
-    if (node->partition_name.size == 0 && !wraps_ir) {
-        lint_say(l, EPCTX_RULE_PROFILE, node->name, "partition_name",
-                 "is missing: OpenVINO finds the graph in the container by this name");
-    }
+/* Whether a node names no binary that could hold several graphs, but an IR: it is one graph. */
+static bool lint_wraps_ir(const lint_judged *judged) {
+    return (judged->profile->traits & EPCTX_XML_PAIR) != 0 && judged->node.embed_mode == 0 &&
+           lint_fits("*.xml", judged->node.ep_cache_context);
 }
 
-/* ORT tensorrt/onnx_ctx_model_helper.cc: a name ending in .stripped.engine is an engine without
- * weights, refitted from the model that onnx_model_filename names. */
-static void check_tensorrt(linter *l, const lint_judged *judged) {
+/* An EP that looks its graph up by partition_name needs one, although it does not insist on the
+ * attribute (`required`, which has a rule of its own). */
+static void lint_partition(linter *l, const lint_judged *judged) {
+    const epctx_profile *profile = judged->profile;
+    if (profile->key == EPCTX_KEY_PARTITION &&
+        (profile->required & 1u << EPCTX_EPNODE_PARTITION_NAME) == 0 &&
+        judged->node.partition_name.size == 0 && !lint_wraps_ir(judged))
+        lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, "partition_name",
+                 "is missing: EP '%s' finds the graph in the container by this name",
+                 profile->name);
+}
+
+/* An engine without weights is refitted from the model that onnx_model_filename names. */
+static void lint_stripped(linter *l, const lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
-    if (node->embed_mode == 0 && lint_fits("*.stripped.engine", node->ep_cache_context) &&
-        node->onnx_model_filename.size == 0) {
+    if ((judged->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 && node->embed_mode == 0 &&
+        lint_fits("*.stripped.engine", node->ep_cache_context) &&
+        node->onnx_model_filename.size == 0)
         lint_say(l, EPCTX_RULE_PROFILE, node->name, "onnx_model_filename",
                  "is missing: the engine has no weights and is refitted from this model");
-    }
 }
 
-/* ROCm/hip-ep morphizen_compile_model.cpp: `index` numbers the partitions, node 0 is the main one.
- * The closed VitisAI library is of the same lineage; only MorphiZen's own nodes are held to it. */
-static void check_vitisai(linter *l, const lint_judged *judged) {
+/* Whether the fact "attribute" holds for a node: of any source, or of that of the fact; always, or
+ * if another attribute has a value, "NAME VALUE". */
+static bool lint_is_meant(const fact *f, const lint_judged *judged) {
+    const char *source = fact_get(f, "source");
+    epctx_str value = epctx_str_of(fact_get(f, "when"));
+    const epctx_str name = epctx_str_cut(&value, ' ');
+    epctx_cursor it = epctx_view_node_attrs(&judged->view);
     epctx_attr_view attr;
-    if (epctx_str_is(judged->node.source, "MorphiZenExecutionProvider") &&
-        !epctx_view_node_find_attr(&judged->view, "index", &attr)) {
-        lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, "index",
-                 "is missing: MorphiZen takes the partition's number from it");
-    }
+    if (source != NULL && !epctx_str_is(judged->node.source, source)) return false;
+    while (name.size > 0 && epctx_next_attr(&it, &attr))
+        if (epctx_str_eq(attr.name, name) && epctx_str_eq(attr.s, value)) return true;
+    return name.size == 0;
 }
 
-/* onnxruntime-qnn docs/execution_providers/QNN-ExecutionProvider.md, PRs 482 and 544: a node may
- * wrap a DLC instead of a context binary. */
-static void check_qnn_plugin(linter *l, const lint_judged *judged) {
-    epctx_str name = judged->node.name;
-    epctx_attr_view type;
-    epctx_attr_view path;
-    if (!epctx_view_node_find_attr(&judged->view, "ep_context_type", &type)) return;
-    if (!epctx_str_is(type.s, "bin") && !epctx_str_is(type.s, "dlc")) {
-        lint_say(l, EPCTX_RULE_PROFILE, name, "ep_context_type", "is neither 'bin' nor 'dlc'");
-    } else if (epctx_str_is(type.s, "dlc") &&
-               (!epctx_view_node_find_attr(&judged->view, "ep_dlc_context", &path) ||
-                path.s.size == 0)) {
-        lint_say(l, EPCTX_RULE_PROFILE, name, "ep_dlc_context",
-                 "is missing: ep_context_type says that the node wraps a DLC");
-    }
+static bool lint_has_value(const lint_judged *judged, epctx_str name) {
+    epctx_cursor inputs = epctx_view_node_inputs(&judged->view);
+    epctx_cursor outputs = epctx_view_node_outputs(&judged->view);
+    epctx_str one;
+    while (epctx_next_str(&inputs, &one))
+        if (epctx_str_eq(one, name)) return true;
+    while (epctx_next_str(&outputs, &one))
+        if (epctx_str_eq(one, name)) return true;
+    return false;
 }
 
-/* QNN's plugin EP pairs inputs and outputs with those of the binary by this attribute: NAME=NAME IN
- * THE BINARY;... It writes names that the node does not have itself, where ONNX Runtime renamed an
- * output; whether one that the node has is found, only the binary tells (lint_binary.c). */
-static void check_overrides(linter *l, const lint_judged *judged) {
-    epctx_str rest = epctx_view_node_attr_str(&judged->view, "io_name_overrides");
+/* Pairs NAME=NAME IN THE BINARY;... of inputs and outputs. The EP writes names that the node does
+ * not have itself, where ONNX Runtime renamed an output; whether one that the node has is found,
+ * only the binary tells (lint_binary.c). */
+static void lint_renames(linter *l, const lint_judged *judged, const char *attribute,
+                         const char *what_happens) {
+    epctx_str rest = epctx_view_node_attr_str(&judged->view, attribute);
     while (rest.size > 0) {
         epctx_str pair = epctx_str_cut(&rest, ';');
         const epctx_str name = epctx_str_cut(&pair, '=');
-        epctx_cursor inputs = epctx_view_node_inputs(&judged->view);
-        epctx_cursor outputs = epctx_view_node_outputs(&judged->view);
-        epctx_str one;
-        bool found = name.size == 0;
-        while (!found && epctx_next_str(&inputs, &one)) found = epctx_str_eq(one, name);
-        while (!found && epctx_next_str(&outputs, &one)) found = epctx_str_eq(one, name);
-        if (!found)
-            lint_say(l, EPCTX_RULE_STALE_OVERRIDE, judged->node.name, "io_name_overrides",
-                     "has '%S', which is neither an input nor an output of the node: QNN ends the "
-                     "application if it was one and was renamed",
-                     &name);
+        if (name.size > 0 && !lint_has_value(judged, name))
+            lint_say(l, EPCTX_RULE_STALE_OVERRIDE, judged->node.name, attribute,
+                     "has '%S', which is neither an input nor an output of the node: %s", &name,
+                     what_happens);
     }
 }
 
-static void check_qnn(linter *l, const lint_judged *judged) {
-    check_overrides(l, judged);
-    if (strcmp(judged->profile->name, "qnn_plugin") == 0) check_qnn_plugin(l, judged);
+/* What a fact "attribute" says of a node of its EP. */
+static void lint_attribute(linter *l, const lint_judged *judged, const fact *f) {
+    const char *name = strchr(f->name, ' ') + 1; /* "EP ATTRIBUTE" */
+    const char *why = fact_get(f, "why"), *words = fact_get(f, "words");
+    const char *renames = fact_get(f, "renames");
+    epctx_attr_view attr;
+    const bool found = epctx_view_node_find_attr(&judged->view, name, &attr);
+    if (why != NULL && (!found || (attr.type == EPCTX_ATTR_STRING && attr.s.size == 0)))
+        lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, name, "is missing: %s", why);
+    else if (found && words != NULL && !fact_list_has(words, attr.s))
+        lint_say(l, EPCTX_RULE_PROFILE, judged->node.name, name, "is '%S', expected one of: %s",
+                 &attr.s, words);
+    if (renames != NULL) lint_renames(l, judged, name, renames);
 }
 
-/* Rules of single EPs for their nodes. */
+/* Rules of single EPs for their nodes: of the profile, and of the facts about their attributes. */
 static void lint_profile(linter *l, const lint_party *party) {
-    static const struct {
-        const char *profile;
-        void (*check_fn)(linter *l, const lint_judged *judged);
-    } checks[] = {{"openvino", check_openvino}, {"openvino_plugin", check_openvino},
-                  {"qnn", check_qnn},           {"tensorrt", check_tensorrt},
-                  {"vitisai", check_vitisai},   {"qnn_plugin", check_qnn}};
-    size_t i;
-    for (i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        const bool is_it = strcmp(party->profile->name, checks[i].profile) == 0;
-        size_t at = party->first;
-        size_t k;
-        for (k = 0; k < party->nodes && is_it; k++) {
-            checks[i].check_fn(l, lint_judged_at(l, at));
-            at = lint_judged_at(l, at)->next - 1;
-        }
+    const epctx_str name = epctx_str_of(party->profile->name);
+    size_t at = party->first;
+    size_t k;
+    for (k = 0; k < party->nodes; k++) {
+        const lint_judged *judged = lint_judged_at(l, at);
+        size_t next = 0;
+        const fact *f;
+        lint_partition(l, judged);
+        lint_stripped(l, judged);
+        while ((f = facts_next("attribute", &next)) != NULL)
+            if (fact_has(f, "profiles", name) && lint_is_meant(f, judged))
+                lint_attribute(l, judged, f);
+        at = judged->next - 1;
     }
 }
 
@@ -715,9 +721,7 @@ static void lint_one_context(linter *l, const lint_party *party) {
         const lint_judged *judged = lint_judged_at(l, at);
         const epctx_epnode *node = &judged->node;
         at = judged->next - 1;
-        if (!judged->context ||
-            (node->embed_mode == 0 && lint_fits("*.xml", node->ep_cache_context)))
-            continue;
+        if (!judged->context || lint_wraps_ir(judged)) continue;
         if (first == NULL) {
             first = node;
         } else if (node->embed_mode == 1 || first->embed_mode == 1 ||
