@@ -9636,8 +9636,8 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
             continue;
         }
         if (node != NULL && epctx_str_starts(epctx_str_of(p), "{node}")) {
-            epctx__plain_name(
-                &text, node->name.size > 0 ? node->name : epctx_str_of("context"), false);
+            epctx__plain_name(&text, node->name.size > 0 ? node->name : epctx_str_of("context"),
+                              false);
             p += 6;
             continue;
         }

@@ -182,7 +182,8 @@ static void lint_folder(lint_work *work, const char *folder) {
         if (entry->kind == TREE_UNREADABLE)
             findings_alone(&work->out, entry->path, RULE_UNREADABLE, "cannot be read");
         else if (model && entry->kind == TREE_LINK)
-            findings_alone(&work->out, entry->path, RULE_LINK, "a link that leads to no file in the folder");
+            findings_alone(&work->out, entry->path, RULE_LINK,
+                           "a link that leads to no file in the folder");
         else if (model && entry->kind == TREE_OTHER)
             findings_alone(&work->out, entry->path, RULE_UNREADABLE, "is not a regular file");
         else if (model && entry->kind == TREE_FILE)

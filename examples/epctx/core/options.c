@@ -397,8 +397,10 @@ static bool read_option(reader *r) {
         if (*value == '\0' && option->values[0] == '@')
             return refuse(r, "the value of %s is empty", shown);
         if (strcmp(value, "-") == 0 && is_path(option->values))
-            return refuse(r, "%s - is neither standard input nor output here; write ./- for a file "
-                             "of that name", shown);
+            return refuse(r,
+                          "%s - is neither standard input nor output here; write ./- for a file "
+                          "of that name",
+                          shown);
     }
     return take_value(r, option, shown, value);
 }

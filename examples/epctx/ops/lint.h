@@ -104,7 +104,8 @@ extern "C" {
       "a body or function reads a value that a later node produces", \
       "sort the nodes: ORT sorts only the main graph") \
     X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT reads", \
-      "set one that ORT reads (epctx set model:ir_version=N); a newer one also loads with a newer " \
+      "set one that ORT reads (epctx set model:ir_version=N); a newer one also loads with a " \
+      "newer " \
       "ORT") \
     X(OPSET_VERSION, "E051", "opset-version", \
       "ORT does not support this version of an operator set", \
