@@ -322,6 +322,10 @@ for bad in N N= =2 N=0 N=x; do
     epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim "$bad"
     result "--dim $bad" 2 "--dim"
 done
+epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim N=2 --dim N=3
+result "a name with two numbers" 2 "--dim: 'N' is 2 and 3"
+epctx compile dynamic.onnx -o dynamic_ctx.onnx -n --dim N=2,N=02 --dim N=2
+result "a name with one number, three times" 0 "dry run"
 epctx compile dynamic.onnx -o dynamic_ctx.onnx --require-all --dim N=2
 result "a number for it" 0 "0 left to the CPU"
 epctx info dynamic_ctx.onnx
