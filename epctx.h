@@ -2394,8 +2394,9 @@ typedef struct epctx_convert_opts {
     const char *output_path;       /* of the model: gives names and folder of new files; default the
                                       path it was opened from */
     const char *name;              /* file name of a context, relative to the model, with {stem}
-                                      {model} {file} as in epctx_profile.binary and {node}; default
-                                      the EP's own */
+                                      {model} {file} as in epctx_profile.binary and {node}, which
+                                      is numbered where two nodes give the same; default the EP's
+                                      own */
     bool allow_stale;              /* despite a different build stamp */
 } epctx_convert_opts;
 
@@ -9635,7 +9636,8 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
             continue;
         }
         if (node != NULL && epctx_str_starts(epctx_str_of(p), "{node}")) {
-            epctx__plain_name(&text, node->name, false);
+            epctx__plain_name(&text, node->name.size > 0 ? node->name : epctx_str_of("context"),
+                              false);
             p += 6;
             continue;
         }
@@ -14087,7 +14089,8 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     memcpy(name, base, strlen(base) + 1);
     number = epctx_map_get(&c->taken, epctx_str_of(base));
     if (number != EPCTX_MAP_NONE) {
-        if (c->opts.name != NULL) {
+        /* Names of nodes may differ only in what no file name takes. */
+        if (c->opts.name != NULL && strstr(c->opts.name, "{node}") == NULL) {
             return epctx_fail(c->error, EPCTX_ERR_PATH,
                               "another context of this model is named '%s': choose a node, or a "
                               "name with {node}",

@@ -87,6 +87,24 @@ epctx compile -f plain.onnx -o of_info.onnx
 epctx info of_info_npu.bin; result "info of a binary" 0 "scratch memory: "
 epctx info --json of_info_npu.bin; result "info of a binary as JSON" 0 '"scratch": '
 "$python" -m json.tool out >/dev/null || fail "info of a binary as JSON" "this is no JSON"
+json "kernels of a binary as JSON" 'j["kernels"] == ["CONV", "REDUCE"] and j["kernel_option"] ==
+    "-DEPCTX_NPU_SELECT=EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(REDUCE)"'
+select="'-DEPCTX_NPU_SELECT=EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(REDUCE)'"
+epctx info of_info_npu.bin; result "kernels of a binary" 0 "kernels        $select"
+epctx info of_info.onnx; result "kernels of a model" 0 "kernels            $select"
+epctx compile --embed -f plain.onnx -o of_info_e.onnx
+epctx info of_info_e.onnx; result "kernels of an embedded context" 0 "kernels            $select"
+epctx info --json of_info_e.onnx
+json "kernels of a model as JSON" 'j["partitions"][0]["binary"]["kernels"] == ["CONV", "REDUCE"]'
+# Every kernel is called in EPCTX_NPU_OP as the tool makes it of the name that commands have.
+sed -n '/define EPCTX_NPU_OP_LIST/,/^\/\* clang-format on/s/^    X(\([A-Z0-9_]*\), "\(.*\)", [0-9].*/\1 \2/p' \
+    "$top/epctx_npu.h" >kernels
+sed 's/.* //; s/\([a-z]\)\([A-Z]\)/\1_\2/g' kernels | tr a-z A-Z >made
+if [ "$(wc -l <kernels)" -gt 25 ] && [ "$(cut -d ' ' -f 1 kernels)" = "$(cat made)" ]; then
+    ok "names of all kernels"
+else
+    fail "names of all kernels" "$(wc -l <kernels) found, $(cut -d ' ' -f 1 kernels | diff - made)"
+fi
 head -c 200 of_info_npu.bin >cut_npu.bin
 epctx info cut_npu.bin; result "info of a cut binary" 1 "cut_npu.bin: context binary: "
 rm -f of_info* cut_npu.bin
@@ -304,6 +322,10 @@ for bad in N N= =2 N=0 N=x; do
     epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim "$bad"
     result "--dim $bad" 2 "--dim"
 done
+epctx compile dynamic.onnx -o dynamic_ctx.onnx --dim N=2 --dim N=3
+result "a name with two numbers" 2 "--dim: 'N' is 2 and 3"
+epctx compile dynamic.onnx -o dynamic_ctx.onnx -n --dim N=2,N=02 --dim N=2
+result "a name with one number, three times" 0 "dry run"
 epctx compile dynamic.onnx -o dynamic_ctx.onnx --require-all --dim N=2
 result "a number for it" 0 "0 left to the CPU"
 epctx info dynamic_ctx.onnx
@@ -863,7 +885,7 @@ epctx compile --dim N=1 --dim M=2 dynamic.onnx -o dims_ctx.onnx
 result "--dim twice" 1 "'M'"
 epctx compile -v shapeless.onnx -o never_ctx.onnx
 result "-v of a missing shape" 1 "graph input 'x' has no shape"
-epctx compile --embed -o - plain.onnx; result "compile --embed -o -" 2 "use -o FILE"
+epctx compile --embed -o - plain.onnx; result "compile --embed -o -" 2 "write ./- for a file"
 mkdir -p into
 epctx merge from/a.onnx from/b.onnx -o into/m.onnx
 result "merge into folders" 0 "into/deep/er/x.bin"

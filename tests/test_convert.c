@@ -203,6 +203,29 @@ TEST(names_from_nodes) {
     drive_close(&d);
 }
 
+/* Nodes whose names differ in what no file name takes, or that have none, get numbers. */
+TEST(names_from_nodes_that_are_alike) {
+    static const char *const names[] = {"a_b.bin", "a_b_1.bin", "context.bin", "context_1.bin"};
+    bytes graph = {0};
+    drive d;
+    size_t i;
+    drive_begin(&d);
+    add_epnode(&graph, "a_b", "x", "v", 1, 1, "FakeEP", "p", "payload", 7);
+    add_epnode(&graph, "a/b", "v", "w", 1, 1, "FakeEP", "q", "another", 7);
+    add_epnode(&graph, "", "w", "z", 1, 1, "FakeEP", "r", "a third", 7);
+    add_epnode(&graph, "", "z", "y", 1, 1, "FakeEP", "s", "the 4th", 7);
+    CHECK_TRUE(drive_open(&d, end_model(&graph)));
+    d.opts.name = "{node}.bin";
+    CHECK_OK(ops_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
+    CHECK_UINT(d.changes.file_count, 4);
+    for (i = 0; i < d.changes.file_count; i++) CHECK_STR(d.changes.files[i].name, names[i]);
+    epctx_edit_undo(&d.model, 0);
+    d.opts.name = "{stem}.bin";
+    CHECK_INT(ops_extract(&d.model, &d.opts, &d.changes, &d.error), EPCTX_ERR_PATH);
+    CHECK_HAS(d.error.message, "choose a node, or a name with {node}");
+    drive_close(&d);
+}
+
 /* A tensor whose data was edited before; the value of a Constant node. */
 TEST(external_after_an_edit) {
     bytes graph = {0}, node = new_node("Constant", "", "c", "", "k"), attr = {0};
@@ -701,6 +724,7 @@ int main(int argc, char **argv) {
     RUN(weights_of_some_nodes);
     RUN(contexts_without_weights);
     RUN(names_from_nodes);
+    RUN(names_from_nodes_that_are_alike);
     RUN(external_after_an_edit);
     RUN(external_is_aligned);
     RUN(out_of_memory);

@@ -115,6 +115,28 @@ cp mv/m_npu.bin mv/old.bin
 epctx mv mv/old.bin mv/m_npu.bin; result "mv of a copy that nobody names" 1 "no EPContext node"
 rm mv/old.bin
 epctx mv mv/m_npu.bin other.bin; result "mv out of the folder" 1 "outside of the model's folder"
+# A link is neither followed nor replaced, wherever it leads.
+mkdir ln ln/away
+cp mv/one_ctx.onnx mv/m_npu.bin ln
+cp mv/m_npu.bin ln/away/x.bin
+(cd ln && ln -s m_npu.bin beside.bin && ln -s away/x.bin inside.bin && ln -s ../mv/m_npu.bin out.bin &&
+    ln -s nowhere lost.bin && ln -s away folder)
+before=$(cd ln && state && readlink ./*.bin folder)
+for link in beside inside out; do
+    epctx mv ln/$link.bin ln/new.bin; result "mv of a link: $link" 1 "ln/$link.bin: is a link to /"
+    epctx mv ln/$link.bin ln/new.bin ln/one_ctx.onnx
+    result "mv of a link, given a model: $link" 1 "specify the file itself"
+    epctx mv ln/m_npu.bin ln/$link.bin; result "mv onto a link: $link" 1 "is a link to"
+done
+epctx mv ln/lost.bin ln/new.bin; result "mv of a link to nowhere" 1 "ln/lost.bin: "
+epctx mv ln/m_npu.bin ln/lost.bin; result "mv onto a link to nowhere" 1 "exists already"
+ln -sfn ../mv ln/folder
+epctx mv ln/m_npu.bin ln/folder/new.bin
+result "mv through a link to another folder" 1 "outside of the model's folder"
+ln -sfn away ln/folder
+if [ "$before" = "$(cd ln && state && readlink ./*.bin folder)" ]; then ok "mv and links: nothing changed"
+else fail "mv and links" "$(ls -lR ln)"; fi
+rm -r ln
 epctx mv plain.onnx other.bin mv/one_ctx.onnx
 result "mv of a file that no node names" 1 "nothing is renamed"
 echo broken >mv/broken.onnx

@@ -104,20 +104,26 @@ echo "read $total of $total bytes; context binary at $offset, sum of its bytes $
     >"$work/stream.expected"
 try stream 7168 1600 stream "$work/embedded_ctx.onnx"
 
-kernels='EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(POOL) | EPCTX_NPU_OP(GEMM)'
+# kernels_of BINARY: the option that info prints, so that the firmware has these kernels only
+kernels_of() { "$epctx" info "$1" | sed -n "s/^kernels *'\(.*\)'\$/\1/p"; }
+
+kernels=$(kernels_of "$work/digits_npu.bin")
+case $kernels in
+-DEPCTX_NPU_SELECT=EPCTX_NPU_OP*) ;;
+*) fail "kernels of digits" "info prints '$kernels'" ;;
+esac
 # The bits of ten floats: the host adds in another order, so the last of 24 bits may differ.
 echo "scores$(od -An -v -t u4 "$work/host/output_0.bin" | tr -s ' \n' ' ' | sed 's/ $//')" \
     >"$work/executor.expected"
 try executor 16384 30720 executor "$work/digits_npu.bin" "$work/host/input_0.bin" \
-    -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=22784 "-DEPCTX_NPU_SELECT=$kernels" \
+    -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=22784 "$kernels" \
     -DEPCTX_NPU_FEW_ACTIVATIONS
 
 # Bytes: the same bits as on the host, with and without the instructions for pairs of numbers, which
 # halve the work. Without floating-point hardware floats are computed in integers.
 echo "scores$(od -An -v -t u1 "$work/bytes/output_0.bin" | tr -s ' \n' ' ' | sed 's/ $//')" \
     >"$work/output.expected"
-kernels='EPCTX_NPU_OP(INTEGER_CONV) | EPCTX_NPU_OP(INTEGER_DEPTHWISE)'
-kernels="$kernels | EPCTX_NPU_OP(INTEGER_ADD) | EPCTX_NPU_OP(LOOKUP) | EPCTX_NPU_OP(MOVE)"
+kernels=$(kernels_of "$work/bytes_npu.bin")
 rounding=0
 
 # try_bytes NAME FLAGS...
@@ -126,7 +132,7 @@ try_bytes() {
     cp "$work/output.expected" "$work/$name.expected"
     shift
     try "$name" 16384 14336 executor "$work/bytes_npu.bin" "$work/bytes/input_0.bin" \
-        -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=7872 -DSCORE_TYPE=uint8_t "-DEPCTX_NPU_SELECT=$kernels" \
+        -DMEMORY_SIZE=3072 -DSCRATCH_SIZE=7872 -DSCORE_TYPE=uint8_t "$kernels" \
         -DEPCTX_NPU_FEW_ACTIVATIONS "$@"
 }
 try_bytes bytes

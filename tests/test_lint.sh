@@ -205,4 +205,48 @@ said "scan of 1 GiB with 1 MiB of data" 0 "1073741824 bytes at"
 (ulimit -d 1024; exec "$plain" scan - <"$work/big.onnx") >"$work/out" 2>"$work/err"; code=$?
 said "scan of a 1 GiB stream with 1 MiB of data" 0 "1073741824 bytes at"
 rm -f "$work/big.onnx"
+
+# -- the fixes that are told do what they say, whatever the cause --
+"$python" - "$work" <<'PY' || exit 1
+import os, sys
+sys.path.insert(0, "tests/judge")
+import lint
+from make_model import make
+for cause in ("named", "nameless", "shapeless", "old", "new"):
+    model = make("plain")
+    model.opset_import.add(domain="com.microsoft", version=1)
+    shape = model.graph.input[0].type.tensor_type.shape
+    del model.graph.node[:], model.graph.initializer[:]
+    node = model.graph.node.add(op_type="EPContext", domain="com.microsoft", name="n",
+                                input=["x"], output=["y"])
+    for key, text in (("embed_mode", 1), ("source", "QNN"), ("ep_cache_context", "a context")):
+        lint.put(node, key, text)
+    if cause == "named":
+        shape.dim[0].dim_param = "batch"
+    elif cause == "nameless":
+        shape.dim[0].Clear()
+    elif cause == "shapeless":
+        model.graph.input[0].type.tensor_type.ClearField("shape")
+    elif cause == "old":
+        model.ClearField("ir_version")
+    else:
+        model.ir_version = 99
+    with open(os.path.join(sys.argv[1], f"{cause}.onnx"), "wb") as out:
+        out.write(model.SerializeToString())
+PY
+# fixed CAUSE RULE MESSAGE WHAT=VALUE: the fix is told, and cures it
+fixed() {
+    epctx lint --rules "$2" "$work/$1.onnx"
+    said "$2, $1" 1 "$3"
+    said "$2, $1: its fix" 1 "${4%%[=:]*}:"
+    epctx set --in-place "$work/$1.onnx" "$4"
+    result "$2, $1: the fix" 0
+    epctx lint --rules "$2" "$work/$1.onnx"
+    said "$2, $1: it is gone" 0
+}
+fixed named E030 "'x' has a dynamic dimension" dim:batch=1
+fixed nameless E030 "'x' has a dynamic dimension" "dim:x[0]=1"
+fixed shapeless E030 "'x' has no shape" "value:x=float32[1,4]"
+fixed old E050 "has no ir_version" model:ir_version=10
+fixed new E050 "ir_version is 99" model:ir_version=10
 exit $status

@@ -67,6 +67,19 @@ mistake "missing value for --node: --all=x is an option" set plain_ctx.onnx a=b 
 mistake "the value of -o is empty" set plain.onnx a=b -o ""
 mistake "the value of --output is empty" set plain.onnx a=b --output=
 mistake "the value of --facts is empty" info plain.onnx --facts ""
+# Of all options with a path, "-" is a stream where the help says so, and else no file either.
+"$plain" help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p' | while read -r command; do
+    "$plain" "$command" --list-options | awk -F '\t' -v c="$command" \
+        '$3 ~ /^@(file|folder)$/ && $4 !~ /- is standard output/ { print c, $1 }'
+done >paths
+while read -r command option; do
+    mistake "$option - is neither standard input nor output here" "$command" "$option" -
+done <paths
+found=$(wc -l <paths)
+if [ "$found" -gt 80 ]; then ok "options with a path"
+else fail "options with a path" "found $found"; fi
+mistake "write ./- for a file of that name" compile -f --depfile - plain.onnx
+if [ -e - ]; then fail "--depfile -" "it wrote a file of that name"; fi
 mistake "take no files" lint plain.onnx --rules-json
 mistake "--format does not go with an option that lists something" lint --rules --format sarif
 mistake "--rules does not go with" lint --rules-json --rules E012

@@ -70,6 +70,8 @@ result "--chip, and nothing is known of the EP" 2 "which options choose a chip i
 with "$npu" compile --optimization most plain.onnx; result "an unknown level" 2 "none, basic"
 with "$npu" compile --dim 'x[7]=2' dynamic.onnx; result "a place that there is not" 1 "dynamic.onnx"
 for command in compile run verify bench; do
+    with "$npu" $command --dim N=2 --dim N=3 dynamic.onnx
+    result "$command: a name with two numbers" 2 "--dim: 'N' is 2 and 3"
     with "$npu" $command --dim Nobody=2 dynamic.onnx
     case $command in verify) code_of_failure=3 ;; *) code_of_failure=1 ;; esac
     result "$command with a dimension that there is not" $code_of_failure "'Nobody'"

@@ -293,6 +293,7 @@ def check_small():
     check("split small", split_case, a, "small")
     check("chain by map", chain_case, a, b)
     check("functions", function_case)
+    check("names that ONNX Runtime gives", inlined_case)
 
 
 def chain_case(a, b):
@@ -309,6 +310,34 @@ def chain_case(a, b):
     if [i.name for i in load(third).graph.input] != ["x"]:
         return "the third is not connected"
     ort_combine.in_a_row(third, [a, b, a])
+    return None
+
+
+def inlined_case():
+    """A later model gets other names where ORT gives them when it inlines a function of an earlier
+    one (E088); what cannot be renamed is refused by the rule."""
+    caller, named = small(1), small(1)
+    caller.opset_import.add(domain="local", version=1)
+    f = caller.functions.add(name="F", domain="local", input=["p"], output=["q"])
+    f.opset_import.add(version=13)
+    f.node.add(op_type="Relu", name="n", input=["p"], output=["m"])
+    f.node.add(op_type="Abs", name="k", input=["m"], output=["q"])
+    caller.graph.node[-1].output[0] = "z"
+    caller.graph.node.add(op_type="F", domain="local", name="call", input=["z"], output=["y"])
+    last = named.graph.node[-1]
+    last.name, last.output[0] = "_inlfunc_F_n", "_inlfunc_F_m"
+    named.graph.node.add(op_type="Abs", name="_inlfunc_F_k", input=["_inlfunc_F_m"], output=["y"])
+    store(path("caller.onnx"), caller)
+    store(path("named.onnx"), named)
+    problem = merge_case("inlined", [path("caller.onnx"), path("named.onnx")])
+    if problem:
+        return problem
+    nodes = [n.name for n in load(path("inlined.onnx")).graph.node]
+    if not {"m2__inlfunc_F_n", "m2__inlfunc_F_k"} <= set(nodes):
+        return f"nodes {nodes}"
+    code, _, err = epctx("merge", path("named.onnx"), path("caller.onnx"), "-o", path("no.onnx"))
+    if code != 1 or "E088" not in err or os.path.exists(path("no.onnx")):
+        return f"names of the first model: {err}"
     return None
 
 

@@ -415,12 +415,6 @@ static bool read_session_options(compile_settings *set, int count) {
     if (!read_gen_options(set, count)) return false;
     if (set->share && set->gen.embed)
         return usage("models that share a binary cannot embed it: omit --embed", "");
-    if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
-        return usage(set->gen.embed
-                         ? "-o -: this command does not write to standard output: use -o FILE"
-                         : "-o -: a model and its binary cannot go to standard output: use "
-                           "-o FILE",
-                     "");
     if (count > 1 && set->gen.context_file_path != NULL)
         return usage("several models are always named MODEL_ctx.onnx: omit -o", "");
     return true;
@@ -501,8 +495,6 @@ static bool fits_ort(const compile_settings *set, int count) {
                      "");
     if (count > 1 && set->alone && (set->json || set->gen.initializers_file_name != NULL))
         return usage("--no-share with --json or --initializers needs exactly one model", "");
-    if (set->gen.context_file_path != NULL && strcmp(set->gen.context_file_path, "-") == 0)
-        return usage("-o -: this command does not write to standard output: use -o FILE", "");
     if (set->no_load && set->gen.verify) return usage("--verify loads: omit it or --no-load", "");
     return !set->json || !set->dry_run || usage("--json has no effect with --dry-run", "");
 }

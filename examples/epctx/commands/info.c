@@ -207,6 +207,33 @@ static void put_made(const char *word, epctx_str text) {
     putchar('\n');
 }
 
+/* Of the reference NPU's binary; false: it is another one's, or cannot be loaded. */
+static bool read_kernels(const binary_context *context, epctx_arena *arena, info_kernels *out) {
+    epctx_span bytes;
+    if (context->facts.id.kind != EPCTX_BINARY_NPU) return false;
+    bytes.data =
+        context->mapped ? context->mapping.data : (const uint8_t *)context->place.context.data;
+    bytes.size = context->mapped ? context->mapping.size : context->place.context.size;
+    return info_read_kernels(bytes, arena, out);
+}
+
+static void put_kernels(const binary_context *context) {
+    epctx_arena arena;
+    info_kernels kernels;
+    epctx_arena_init(&arena, NULL);
+    if (read_kernels(context, &arena, &kernels))
+        printf("    %-20s '%s'\n", "  kernels", kernels.option.data);
+    epctx_arena_free(&arena);
+}
+
+static void json_kernels(json_writer *w, const binary_context *context) {
+    epctx_arena arena;
+    info_kernels kernels;
+    epctx_arena_init(&arena, NULL);
+    info_json_kernels(w, read_kernels(context, &arena, &kernels) ? &kernels : NULL);
+    epctx_arena_free(&arena);
+}
+
 /* What the context itself tells, whatever the attributes say. */
 static void put_binary(const binary_context *context) {
     const binary_facts *facts;
@@ -220,6 +247,7 @@ static void put_binary(const binary_context *context) {
     }
     put_made("  SDK", facts->sdk);
     put_made("  told by", epctx_str_of(facts->told_by));
+    put_kernels(context);
     if (facts->damage != NULL) printf("    %-20s it %s\n", "  warning:", facts->damage);
 }
 
@@ -480,6 +508,7 @@ static void json_binary(json_writer *w, const binary_context *context) {
     json_text(w, "told_by", facts->told_by);
     info_json_known(w, "sdk_version", facts->sdk);
     info_json_target(w, facts);
+    json_kernels(w, context);
     json_text(w, "damage", facts->damage);
     json_end(w);
 }
@@ -668,7 +697,9 @@ const cli_command cli_info = {
              "the options that it was compiled with, and those that loading needs. Works for\n"
              "ordinary models and for EPContext models of any execution provider.\n"
              "Of each node's own context, also shows what the binary tells by itself: chip,\n"
-             "architecture, VTCM and SDK, whatever the options and attributes say.\n"
+             "architecture, VTCM and SDK, whatever the options and attributes say; of the\n"
+             "reference NPU's also the kernels that it needs, as the option for firmware that\n"
+             "includes only these (EPCTX_NPU_SELECT).\n"
              "Of a context binary (QNN's and its DLC, OpenVINO's container, blob and IR, the\n"
              "reference NPU's; TensorRT's and Vitis AI's by kind only), shows for what it was\n"
              "made, its graphs with inputs and outputs, and which other files it needs, as far\n"

@@ -22,7 +22,85 @@ typedef struct shown {
     epctx_npu_blob blob;
     epctx_npu_context context;
     size_t memory;
+    info_kernels kernels;
 } shown;
+
+/* -- kernels -- */
+
+/* GatherND is EPCTX_NPU_OP(GATHER_ND). */
+static epctx_str kernel_name(const char *op, epctx_arena *arena) {
+    char name[64];
+    epctx_text text = epctx_text_of(name, sizeof name);
+    const char *at;
+    for (at = op; *at != '\0'; at++) {
+        const bool small = *at >= 'a' && *at <= 'z';
+        if (at > op && !small && at[-1] >= 'a' && at[-1] <= 'z') epctx_text_put_char(&text, '_');
+        epctx_text_put_char(&text, small ? (char)(*at - 'a' + 'A') : *at);
+    }
+    return epctx_str_of(epctx_arena_copy(arena, epctx_text_str(&text)));
+}
+
+static bool add_kernel(epctx_list *names, epctx_arena *arena, const char *op) {
+    const epctx_str name = kernel_name(op, arena);
+    epctx_str *place = (epctx_str *)names->items;
+    size_t i;
+    for (i = 0; i < names->count; i++)
+        if (epctx_str_eq(place[i], name)) return true;
+    place = name.size > 0 ? (epctx_str *)epctx_list_add(names, arena, sizeof *place) : NULL;
+    if (place != NULL) *place = name;
+    return place != NULL;
+}
+
+/* "-DEPCTX_NPU_SELECT=EPCTX_NPU_OP(CONV) | EPCTX_NPU_OP(GEMM)" */
+static bool join_option(const info_kernels *kernels, epctx_arena *arena, epctx_str *option) {
+    epctx_str text = epctx_str_of("-DEPCTX_NPU_SELECT=");
+    epctx_error ignored;
+    size_t i;
+    for (i = 0; i < kernels->count; i++)
+        if (ops_join(arena, text, epctx_str_of(i > 0 ? " | EPCTX_NPU_OP(" : "EPCTX_NPU_OP("), &text,
+                     &ignored) != EPCTX_OK ||
+            ops_join(arena, text, kernels->names[i], &text, &ignored) != EPCTX_OK ||
+            ops_join(arena, text, epctx_str_of(")"), &text, &ignored) != EPCTX_OK)
+            return false;
+    return ops_join(arena, text, epctx_str_of(kernels->count > 0 ? "" : "0"), option, &ignored) ==
+           EPCTX_OK;
+}
+
+/* Also of graphs that only make weights. */
+static bool list_kernels(const epctx_npu_context *context, epctx_arena *arena, info_kernels *out) {
+    epctx_npu_command command;
+    epctx_list names;
+    size_t i;
+    memset(&names, 0, sizeof names);
+    for (i = 0; i < context->total_count; i++) {
+        uint32_t position = 0;
+        while (epctx_npu_next_command(&context->graphs[i], &position, &command))
+            if (!add_kernel(&names, arena, command.op)) return false;
+    }
+    out->names = (epctx_str *)names.items;
+    out->count = names.count;
+    return join_option(out, arena, &out->option);
+}
+
+bool info_read_kernels(epctx_span binary, epctx_arena *arena, info_kernels *out) {
+    epctx_npu_context context;
+    epctx_error ignored;
+    return cli_load_binary(binary, arena, &context, NULL, &ignored) == EPCTX_OK &&
+           list_kernels(&context, arena, out);
+}
+
+void info_json_kernels(json_writer *w, const info_kernels *kernels) {
+    size_t i;
+    if (kernels == NULL) {
+        json_null(w, "kernels");
+        json_null(w, "kernel_option");
+        return;
+    }
+    json_array(w, "kernels", JSON_INLINE);
+    for (i = 0; i < kernels->count; i++) json_str(w, NULL, kernels->names[i]);
+    json_end(w);
+    json_str(w, "kernel_option", kernels->option);
+}
 
 /* -- reading -- */
 
@@ -66,6 +144,8 @@ static bool open_binary(shown *s, const char *file, const binary_asker *asker, e
     if (*status == EPCTX_OK && s->npu) *status = epctx_npu_peek(s->bytes, &s->blob, error);
     if (*status == EPCTX_OK && s->npu)
         *status = cli_load_binary(s->bytes, &s->arena, &s->context, &s->memory, error);
+    if (*status == EPCTX_OK && s->npu && !list_kernels(&s->context, &s->arena, &s->kernels))
+        *status = epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
     return true;
 }
 
@@ -177,6 +257,7 @@ static void put_head(const shown *s) {
         printf("made for       reference NPU '%s', SDK %s\n", s->blob.architecture,
                s->blob.sdk_version);
         printf("memory         %zu bytes to load it here; less on a 32-bit machine\n", s->memory);
+        printf("kernels        '%s'\n", s->kernels.option.data);
         return;
     }
     put_line("kind", epctx_str_of(facts->id.name));
@@ -285,6 +366,7 @@ static void json_head(json_writer *w, const shown *s) {
     json_uint(w, "bytes", s->bytes.size);
     json_count(w, "weights", s->npu, s->blob.weight_size);
     json_count(w, "memory", s->npu, s->memory);
+    info_json_kernels(w, s->npu ? &s->kernels : NULL);
 }
 
 static void print_json(json_writer *w, const shown *s) {

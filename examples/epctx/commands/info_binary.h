@@ -31,6 +31,18 @@ void info_json_target(json_writer *w, const binary_facts *facts);
 /* null: not told */
 void info_json_known(json_writer *w, const char *key, epctx_str text);
 
+/* The kernels that a binary of the reference NPU needs, as the firmware of a device names them for
+ * EPCTX_NPU_SELECT. */
+typedef struct info_kernels {
+    epctx_str *names; /* "CONV", "GATHER_ND", in the order of their first use */
+    size_t count;
+    epctx_str option; /* for the compiler of the firmware: not quoted */
+} info_kernels;
+/* In the arena. False: they cannot be told, for want of memory, too. */
+bool info_read_kernels(epctx_span binary, epctx_arena *arena, info_kernels *out);
+/* The members "kernels" and "kernel_option"; `kernels` NULL: they are null. */
+void info_json_kernels(json_writer *w, const info_kernels *kernels);
+
 /* The files that a context binary refers to, as those of a model. False: as above. EPCTX_OK with
  * `*out` NULL: it needs none. */
 bool info_binary_files(const char *file, const binary_asker *asker, epctx_arena *arena,

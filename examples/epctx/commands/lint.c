@@ -60,11 +60,6 @@ static void found(void *user, const epctx_finding *what) {
     add_finding((lint_work *)user, &one);
 }
 
-static void add(findings *out, int rule, const char *message) {
-    finding one = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
-    findings_add(out, &one);
-}
-
 static void json_rule(json_writer *w, const epctx_rule_info *rule) {
     const fact *versions = facts_rule(rule->id, NULL);
     json_object(w, NULL, JSON_INLINE);
@@ -115,9 +110,7 @@ static void unreadable(lint_work *work, const char *file, const epctx_error *err
     }
     if (strncmp(message, file, size) == 0 && strncmp(message + size, ": ", 2) == 0)
         message += size + 2;
-    findings_file(&work->out, file);
-    add(&work->out, RULE_UNREADABLE, message);
-    findings_file_end(&work->out);
+    findings_alone(&work->out, file, RULE_UNREADABLE, message);
 }
 
 /* The delivery around a model may say where its files are; the command line comes first. */
@@ -168,12 +161,6 @@ static void lint_model(lint_work *work, const char *file, const delivery_paths *
     }
 }
 
-static void add_alone(lint_work *work, int rule, const char *file, const char *message) {
-    findings_file(&work->out, file);
-    add(&work->out, rule, message);
-    findings_file_end(&work->out);
-}
-
 /* Each model in the folder, in order of names, and then the deliveries. */
 static void lint_folder(lint_work *work, const char *folder) {
     epctx_arena arena;
@@ -193,11 +180,12 @@ static void lint_folder(lint_work *work, const char *folder) {
         const bool model = tree_ends(entry->name, ".onnx");
         models += model;
         if (entry->kind == TREE_UNREADABLE)
-            add_alone(work, RULE_UNREADABLE, entry->path, "cannot be read");
+            findings_alone(&work->out, entry->path, RULE_UNREADABLE, "cannot be read");
         else if (model && entry->kind == TREE_LINK)
-            add_alone(work, RULE_LINK, entry->path, "a link that leads to no file in the folder");
+            findings_alone(&work->out, entry->path, RULE_LINK,
+                           "a link that leads to no file in the folder");
         else if (model && entry->kind == TREE_OTHER)
-            add_alone(work, RULE_UNREADABLE, entry->path, "is not a regular file");
+            findings_alone(&work->out, entry->path, RULE_UNREADABLE, "is not a regular file");
         else if (model && entry->kind == TREE_FILE)
             lint_model(work, entry->path, paths);
     }

@@ -47,11 +47,6 @@ static void say(epctx_text *text, const char *words) {
     epctx_text_put(text, epctx_str_of(words));
 }
 
-static void add(findings *out, int rule, const char *message) {
-    finding what = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
-    findings_add(out, &what);
-}
-
 /* The name of the EP, or the names of several. */
 static void say_eps(epctx_text *text, const anyep_board *board) {
     size_t i;
@@ -98,7 +93,7 @@ static void tell_refused(findings *out, const anyep_job *job, const anyep_result
         say(&text, strchr(errors, ',') != NULL ? " say" : " says");
     }
     say_words(&text, job, result);
-    add(out, device ? RULE_EP_DEVICE : RULE_EP_REFUSES, message);
+    findings_say(out, device ? RULE_EP_DEVICE : RULE_EP_REFUSES, message);
 }
 
 static void tell_loaded(findings *out, const anyep_result *result, const char *errors) {
@@ -109,7 +104,7 @@ static void tell_loaded(findings *out, const anyep_result *result, const char *e
     say(&text, " loads it, although ");
     say(&text, errors);
     say(&text, strchr(errors, ',') != NULL ? " say error" : " says error");
-    add(out, RULE_EP_LOADS, message);
+    findings_say(out, RULE_EP_LOADS, message);
 }
 
 /* ---------------------------------------------------------------- asking */

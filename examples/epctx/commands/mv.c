@@ -154,6 +154,21 @@ static int check_others(output *out, const char *from, const char *to, const cha
     return code;
 }
 
+/* Behind a link the file would get the new name, and the link would lead nowhere. */
+static bool is_no_link(const char *from) {
+    const epctx_io *io = epctx_io_files();
+    char real[EPCTX_PATH_MAX];
+    epctx_error error;
+    if (!output_is_link(from)) return true;
+    if (io->canonical_fn(io->user, from, real, sizeof real, &error) != EPCTX_OK) {
+        epctx_blame(&error, from, NULL, NULL);
+        cli_fail(&error);
+    } else {
+        cli_fail_text("%s: is a link to %s: specify the file itself", from, real);
+    }
+    return false;
+}
+
 /* Only nodes get the new name: what else refers to the file would lose it. */
 static bool is_movable(const char *from, const char *const *models, size_t count) {
     epctx_output_file file;
@@ -219,7 +234,9 @@ static int run(const cli_args *args) {
     int code = CLI_USAGE;
     output_init(&out, args);
     if (cli_profile(args->profile, &profile)) {
-        if (all) {
+        if (!is_no_link(operands[0])) {
+            code = CLI_FAILED;
+        } else if (all) {
             code = find_models(&out, operands[0], &models, &count);
         } else {
             count = (size_t)args->count - 2;
@@ -247,7 +264,8 @@ const cli_command cli_mv = {
              "folders, also if a link beside the binary refers to them; then list all models\n"
              "that use the binary: a model beside it that uses it and is not listed is an\n"
              "error, as is one in the two folders above. Each model stays loadable\n"
-             "throughout; after a crash, run the same command again to complete it.\n",
+             "throughout; after a crash, run the same command again to complete it. BINARY is\n"
+             "no link, and links to it are not changed.\n",
     .more = "Example: epctx mv model_npu.bin weights.bin\n",
     .run = run,
 };

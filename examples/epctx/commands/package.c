@@ -960,10 +960,6 @@ static bool settings_good(package *p) {
         cli_misuse("specify the output folder: -o DIR");
         return false;
     }
-    if (strcmp(p->path, "-") == 0) {
-        cli_misuse("-o -: a package cannot go to standard output: use -o DIR");
-        return false;
-    }
     if (!is_folder_name(p->component) || strcmp(p->component, "shared_assets") == 0 ||
         strcmp(p->component, "manifest.json") == 0)
         return refuse_name("component", p->component);

@@ -40,26 +40,17 @@ static const char *join(const cli_list *dims, epctx_arena *arena) {
 }
 
 bool compile_read_dims(compile_settings *set, epctx_arena *arena) {
-    const char *rest = join(&set->args->dim, arena);
-    epctx_str part;
-    if (rest == NULL || *rest == '\0') return rest != NULL;
-    set->gen.build_options = rest; /* another binary */
-    set->dims = (compile_dim *)epctx_arena_array(arena, strlen(rest) + 1, sizeof *set->dims);
-    while (set->dims != NULL && next_part(&rest, arena, &part)) {
-        compile_dim *dim = &set->dims[set->dim_count++];
-        char *text = epctx_arena_copy(arena, part);
-        char *equals = text != NULL ? strrchr(text, '=') : NULL;
-        uint64_t value;
-        if (equals == NULL || equals == text) {
-            cli_fail_text("--dim: '%.*s' is not NAME=VALUE or INPUT[AXIS]=VALUE", (int)part.size,
-                          part.data);
-            return false;
-        }
-        if (!cli_number_of("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
-        *equals = '\0';
-        dim->name = epctx_str_of(text);
-        dim->value = (int64_t)value;
-        compile_read_place(dim);
+    const char *all = join(&set->args->dim, arena);
+    dim_spec *dims;
+    size_t i;
+    if (all == NULL || *all == '\0') return all != NULL;
+    if (!read_dim_lists(&set->args->dim, arena, &dims, &set->dim_count)) return false;
+    set->gen.build_options = all; /* another binary */
+    set->dims = (compile_dim *)epctx_arena_array(arena, set->dim_count + 1, sizeof *set->dims);
+    for (i = 0; set->dims != NULL && i < set->dim_count; i++) {
+        set->dims[i].name = dims[i].name;
+        set->dims[i].value = dims[i].value;
+        compile_read_place(&set->dims[i]);
     }
     return set->dims != NULL;
 }

@@ -26,6 +26,57 @@ bool next_part(const char **rest, epctx_arena *arena, epctx_str *part) {
     return true;
 }
 
+/* NULL: none has this name. */
+static const dim_spec *dim_of(const epctx_list *dims, const epctx_map *known, epctx_str name) {
+    const uint32_t at = epctx_map_get(known, name);
+    return at != EPCTX_MAP_NONE ? (const dim_spec *)dims->items + at : NULL;
+}
+
+static bool read_dim(epctx_str part, epctx_arena *arena, epctx_list *dims, epctx_map *known) {
+    char *text = epctx_arena_copy(arena, part);
+    char *equals = text != NULL ? strrchr(text, '=') : NULL;
+    const dim_spec *before;
+    dim_spec *dim;
+    uint64_t value;
+    if (text == NULL) return cli_fail_text("out of memory") == CLI_OK;
+    if (equals == NULL || equals == text) {
+        cli_misuse("--dim: '%s' is not NAME=VALUE or INPUT[AXIS]=VALUE", text);
+        return false;
+    }
+    if (!cli_number_of("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
+    *equals = '\0';
+    before = dim_of(dims, known, epctx_str_of(text));
+    if (before != NULL && before->value != (int64_t)value) {
+        cli_misuse("--dim: '%s' is %" PRId64 " and %" PRIu64, text, before->value, value);
+        return false;
+    }
+    if (before != NULL) return true;
+    dim = epctx_map_put(known, epctx_str_of(text), (uint32_t)dims->count) == EPCTX_OK
+              ? (dim_spec *)epctx_list_add(dims, arena, sizeof *dim)
+              : NULL;
+    if (dim == NULL) return cli_fail_text("out of memory") == CLI_OK;
+    dim->name = epctx_str_of(text);
+    dim->value = (int64_t)value;
+    return true;
+}
+
+bool read_dim_lists(const cli_list *lists, epctx_arena *arena, dim_spec **dims, size_t *count) {
+    epctx_list list;
+    epctx_map known;
+    epctx_str part;
+    size_t i;
+    memset(&list, 0, sizeof list);
+    epctx_map_init(&known, arena);
+    for (i = 0; i < lists->count; i++) {
+        const char *rest = lists->items[i];
+        while (next_part(&rest, arena, &part))
+            if (!read_dim(part, arena, &list, &known)) return false;
+    }
+    *dims = (dim_spec *)list.items;
+    *count = list.count;
+    return true;
+}
+
 int32_t elem_type_of(epctx_str name) {
     int32_t type;
     for (type = 1; type < 32; type++)

@@ -1,4 +1,5 @@
-/* What merge, split, wrap and repair share: names with types on the command line, plan, files. */
+/* Lists on the command line: names with types, dimensions; plan and files of merge, split, wrap and
+ * repair. */
 #ifndef EPCTX_CLI_COMBINE_H
 #define EPCTX_CLI_COMBINE_H
 
@@ -22,6 +23,15 @@ int32_t elem_type_of(epctx_str name);
 /* The rest of a comma-separated list: the next part, or false at its end. A comma with a backslash
  * in front belongs to the part, and so does everything inside of []. */
 bool next_part(const char **rest, epctx_arena *arena, epctx_str *part);
+
+/* NAME=N of --dim, where NAME may be INPUT[AXIS]. */
+typedef struct dim_spec {
+    epctx_str name; /* ends with a zero byte */
+    int64_t value;
+} dim_spec;
+
+/* All lists of --dim, a name once; says what is wrong otherwise, as of a name with two numbers. */
+bool read_dim_lists(const cli_list *lists, epctx_arena *arena, dim_spec **dims, size_t *count);
 
 /* Steps into the plan. With `parts` > 1 they say which model they are about. */
 void tell_steps(output *out, const epctx_combined *combined, size_t parts);

@@ -575,6 +575,17 @@ void findings_file_end(findings *out) {
     out->total_suppressed += out->suppressed;
 }
 
+void findings_say(findings *out, int rule, const char *message) {
+    const finding what = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
+    findings_add(out, &what);
+}
+
+void findings_alone(findings *out, const char *file, int rule, const char *message) {
+    findings_file(out, file);
+    findings_say(out, rule, message);
+    findings_file_end(out);
+}
+
 /* Entries that have outlived what they were for. */
 static void add_unused(findings *out) {
     bool begun = false;

@@ -83,9 +83,13 @@ bool findings_ignore(findings *out, const char *file);
 void findings_begin(findings *out);
 void findings_file(findings *out, const char *file);
 void findings_add(findings *out, const finding *what);
+/* One of the file as a whole. */
+void findings_say(findings *out, int rule, const char *message);
 /* For the file's end; the texts are copied. */
 void findings_judged(findings *out, const findings_verdict *verdict);
 void findings_file_end(findings *out);
+/* A file of which this finding is all that is said. */
+void findings_alone(findings *out, const char *file, int rule, const char *message);
 /* The totals; returns the exit code. */
 int findings_end(findings *out);
 

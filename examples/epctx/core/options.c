@@ -167,6 +167,11 @@ void cli_put_help(FILE *out, const cli_command *command) {
     if (command->more != NULL) fprintf(out, "\n%s", command->more);
 }
 
+/* Whether they are files or folders, and no stream. */
+static bool is_path(const char *values) {
+    return strcmp(values, "@file") == 0 || strcmp(values, "@folder") == 0;
+}
+
 /* The values that a row calls "@profiles" and so on; files and folders the shell knows. */
 static void put_values(const char *values) {
     static const char *const kinds[][2] = {{"@profiles", "profile"},
@@ -176,8 +181,8 @@ static void put_values(const char *values) {
     size_t count, at = 0, i, k;
     const epctx_profile *all = epctx_profiles(&count);
     const fact *f;
-    if (values[0] != '@' || strcmp(values, "@file") == 0 || strcmp(values, "@folder") == 0)
-        fputs(values, stdout);
+    if (values[0] != '@' || is_path(values)) fputs(values, stdout);
+    if (strcmp(values, "@stream") == 0) fputs("@file", stdout);
     for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         while (strcmp(values, kinds[i][0]) == 0 && (f = facts_next(kinds[i][1], &at)) != NULL)
             printf("%s ", f->name);
@@ -391,6 +396,11 @@ static bool read_option(reader *r) {
             return refuse(r, "missing value for %s: %s is an option", shown, value);
         if (*value == '\0' && option->values[0] == '@')
             return refuse(r, "the value of %s is empty", shown);
+        if (strcmp(value, "-") == 0 && is_path(option->values))
+            return refuse(r,
+                          "%s - is neither standard input nor output here; write ./- for a file "
+                          "of that name",
+                          shown);
     }
     return take_value(r, option, shown, value);
 }

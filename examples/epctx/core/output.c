@@ -502,7 +502,7 @@ int output_refuse(const output *out, const epctx_error *error) {
 }
 
 /* The new files are where the link leads, and readers look for them where it is. */
-static bool is_link(const char *path) {
+bool output_is_link(const char *path) {
     struct stat there;
     return lstat(path, &there) == 0 && S_ISLNK(there.st_mode);
 }
@@ -528,6 +528,6 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);
     snprintf(note, sizeof note, "the old file is now %s", backup);
     output_file(out, "write", out->path, &out->size, backup[0] != '\0' ? note : NULL);
-    if (!out->dry_run && (!out->in_place || is_link(out->path))) note_missing(out, model);
+    if (!out->dry_run && (!out->in_place || output_is_link(out->path))) note_missing(out, model);
     return output_done(out);
 }

@@ -79,6 +79,7 @@ void output_free(output *out);
 bool output_policy(const cli_args *args, epctx_overwrite *policy);
 /* Whether two paths are one file, or would be. */
 bool output_same(const char *a, const char *b);
+bool output_is_link(const char *path);
 /* For a result that is no model: whether it would not replace `source`, otherwise says so. */
 bool output_spares(const char *path, const char *source);
 /* Opens the model that is to be changed. Where the result replaces it, nobody else changes it until

@@ -93,22 +93,15 @@ delivery_paths *delivery_read_paths(const tree *files, epctx_arena *arena) {
     return d.paths;
 }
 
-static void add_alone(findings *out, const char *path, int rule, const char *message) {
-    const finding what = {rule, epctx_str_of(""), epctx_str_of(""), "", message, 0, NULL, NULL};
-    findings_file(out, path);
-    findings_add(out, &what);
-    findings_file_end(out);
-}
-
 /* What would make its folder a delivery, but cannot be read as a file. */
 static bool is_no_file(findings *out, const tree_entry *entry) {
     if (entry->kind == TREE_FILE ||
         (!has_name(entry, "genai_config.json") && !has_name(entry, "manifest.json")))
         return false;
     if (entry->kind == TREE_LINK)
-        add_alone(out, entry->path, RULE_LINK, "a link that leads to no file in the folder");
+        findings_alone(out, entry->path, RULE_LINK, "a link that leads to no file in the folder");
     else
-        add_alone(out, entry->path, RULE_UNREADABLE, "is not a regular file");
+        findings_alone(out, entry->path, RULE_UNREADABLE, "is not a regular file");
     return true;
 }
 
@@ -128,17 +121,8 @@ bool delivery_lint(findings *out, const tree *files) {
         d.out = out;
         d.arena = &arena;
         findings_file(out, entry->path);
-        if (run_judge(&d, files, entry, &error) != EPCTX_OK) {
-            finding what = {RULE_UNREADABLE,
-                            epctx_str_of(""),
-                            epctx_str_of(""),
-                            "",
-                            error.message,
-                            0,
-                            NULL,
-                            NULL};
-            findings_add(out, &what);
-        }
+        if (run_judge(&d, files, entry, &error) != EPCTX_OK)
+            findings_say(out, RULE_UNREADABLE, error.message);
         findings_file_end(out);
         epctx_arena_free(&arena);
     }

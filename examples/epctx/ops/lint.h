@@ -67,7 +67,8 @@ extern "C" {
     X(NO_OPSET, "E028", "opset-missing", "the domain of a node is not imported", \
       "add the opset import") \
     X(DYNAMIC_SHAPE, "E030", "dynamic-shape", "this EP supports static shapes only", \
-      "fix the dimension before compiling (epctx set dim:NAME=N)") \
+      "fix the shape before compiling (epctx set dim:NAME=N or dim:INPUT[AXIS]=N; where there is " \
+      "none value:NAME=float32[1,4])") \
     X(MORE_NODES, "E031", "more-than-one-node", "this EP loads graphs of exactly one node", \
       "compile the whole graph into one partition") \
     X(MODEL_SIZE, "E032", "model-too-large", "libprotobuf reads at most 2 GiB", \
@@ -103,7 +104,9 @@ extern "C" {
       "a body or function reads a value that a later node produces", \
       "sort the nodes: ORT sorts only the main graph") \
     X(IR_REFUSED, "E050", "ir-version", "no IR version, or one newer than ORT reads", \
-      "load it with a newer ORT, or write the model with an older IR version") \
+      "set one that ORT reads (epctx set model:ir_version=N); a newer one also loads with a " \
+      "newer " \
+      "ORT") \
     X(OPSET_VERSION, "E051", "opset-version", \
       "ORT does not support this version of an operator set", \
       "load it with a newer ORT, or convert the model to an older version") \
@@ -225,7 +228,8 @@ extern "C" {
       "keep one") \
     X(NOT_UTF8, "W014", "not-utf8", "a string is not UTF-8", \
       "store it as UTF-8: readers in Python and Java fail") \
-    X(DOTS, "W015", "path-dots", "this EP rejects '..' anywhere in a path", "rename the file") \
+    X(DOTS, "W015", "path-dots", "'..' in a path, which this EP refuses even inside a name", \
+      "rename the file or folder (epctx mv changes the nodes, too)") \
     X(NEAR_LIMIT, "W017", "near-size-limit", \
       "the model is close to the 2 GiB limit of libprotobuf", "move contexts into files") \
     X(ORDER, "W018", "order", "a node reads a value that a later node produces", \

@@ -109,8 +109,9 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
     } else if (note->dynamic && fixed && (!output || lint_is_qnn(judged->profile))) {
         /* Shapes of outputs follow from those of inputs; QNN 2.7.0 does not ask the binary. */
         lint_say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
-                 "%s '%S' has a dynamic dimension, but EP '%s' needs fixed shapes",
-                 output ? "output" : "input", &name, judged->profile->name);
+                 "%s '%S' has %s, but EP '%s' needs fixed shapes", output ? "output" : "input",
+                 &name, note->value.has_shape ? "a dynamic dimension" : "no shape",
+                 judged->profile->name);
     }
 }
 

@@ -202,7 +202,8 @@ void lint_files(linter *l) {
         }
         if (path && (judged->profile->traits & EPCTX_NO_DOTS) != 0 && ops_has_dots(name)) {
             lint_say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
-                     "is '%S': EP '%s' rejects any '..'", &name, judged->profile->name);
+                     "is '%S': EP '%s' refuses '..' also inside a name", &name,
+                     judged->profile->name);
         }
     }
     lint_binary(l);

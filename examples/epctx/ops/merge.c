@@ -1,6 +1,7 @@
 #include "merge.h"
 
 #include "carry.h"
+#include "inlined.h"
 #include "lint.h"
 #include "one_context.h"
 #include "place.h"
@@ -30,6 +31,7 @@ typedef struct merge {
     int64_t ir_version;
     epctx_map outer, inner; /* names of values in the result's main graph; in its bodies */
     epctx_map nodes;        /* names of nodes */
+    epctx_map inlined[2];   /* what ORT gives values, and nodes, of functions that it inlines */
     epctx_map partitions;   /* partition names that are keys -> number of the model */
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
@@ -151,7 +153,7 @@ static epctx_status guest_end(const guest *g, epctx_status status) {
 
 /* Names that are compared with each other. */
 typedef struct merge_names {
-    const epctx_map *taken[2]; /* in the result */
+    const epctx_map *taken[3]; /* in the result; the last: by ORT, when it inlines functions */
     epctx_map *own;            /* of the model, before and after */
 } merge_names;
 
@@ -159,6 +161,7 @@ static merge_names value_names(guest *g) {
     merge_names names;
     names.taken[0] = &g->w->outer;
     names.taken[1] = &g->w->inner;
+    names.taken[2] = &g->w->inlined[0];
     names.own = &g->own;
     return names;
 }
@@ -166,6 +169,7 @@ static merge_names value_names(guest *g) {
 static merge_names node_names(guest *g) {
     merge_names names;
     names.taken[0] = names.taken[1] = &g->w->nodes;
+    names.taken[2] = &g->w->inlined[1];
     names.own = &g->own_nodes;
     return names;
 }
@@ -178,7 +182,7 @@ static bool is_taken(const merge_names *names, epctx_str name) {
 static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str name,
                                 epctx_str *out) {
     OPS_TRY(ops_join(g->w->arena, g->prefix, name, &name, g->error));
-    return ops_free_name(g->w->arena, names->taken, 2, names->own, name, out, g->error);
+    return ops_free_name(g->w->arena, names->taken, 3, names->own, name, out, g->error);
 }
 
 static epctx_status guest_clash(guest *g, const char *what, epctx_str name, const char *cure) {
@@ -195,7 +199,9 @@ static epctx_status guest_name(guest *g, const char *what, const merge_names *na
         return is_taken(names, *out) ? guest_clash(g, what, *out, "; choose another prefix")
                                      : EPCTX_OK;
     }
-    if (!is_taken(names, name)) return EPCTX_OK;
+    if (!is_taken(names, name)) /* without a prefix, lint refuses what clashes with ORT's names */
+        return g->never || !ops_has(names->taken[2], name) ? EPCTX_OK
+                                                           : guest_fresh(g, names, name, out);
     return g->never ? guest_clash(g, what, name, "; use a prefix for the model")
                     : guest_fresh(g, names, name, out);
 }
@@ -803,6 +809,12 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
 
 /* -- functions -- */
 
+static epctx_status guest_reserve(void *user, bool of_node, epctx_str name) {
+    guest *g = (guest *)user;
+    OPS_TRY(ops_join(g->w->arena, name, epctx_str_of(""), &name, g->error));
+    return ops_put(&g->w->inlined[of_node], name, 1, g->error);
+}
+
 /* Equal functions are stored once. */
 static epctx_status guest_functions(guest *g) {
     merge *w = g->w;
@@ -817,6 +829,7 @@ static epctx_status guest_functions(guest *g) {
         if (at == EPCTX_MAP_NONE) {
             OPS_TRY(ops_put(&w->functions, key, (uint32_t)w->function_views.count, g->error));
             OPS_TRY(ops_add_view(&w->function_views, w->arena, function.view, g->error));
+            OPS_TRY(inlined_names(&function, w->arena, guest_reserve, g, g->error));
             if (g->number > 0) {
                 OPS_TRY(epctx_edit_put_copy(w->model, epctx_model_root(w->model),
                                             EPCTX_FIELD_MODEL_FUNCTIONS, function.view,
@@ -1085,6 +1098,8 @@ static void merge_begin(merge *w, const epctx_part *parts, size_t count,
     epctx_map_init(&w->outer, w->arena);
     epctx_map_init(&w->inner, w->arena);
     epctx_map_init(&w->nodes, w->arena);
+    epctx_map_init(&w->inlined[0], w->arena);
+    epctx_map_init(&w->inlined[1], w->arena);
     epctx_map_init(&w->partitions, w->arena);
     epctx_map_init(&w->twice, w->arena);
     epctx_map_init(&w->domains, w->arena);

@@ -1,6 +1,7 @@
 /* Options of --ort. */
 #define _GNU_SOURCE
 #include "anyep.h"
+#include "core/combine.h"
 #include "core/session_keys.h"
 #include "ep_library.h"
 
@@ -207,25 +208,18 @@ static bool read_place(anyep_settings *set, char *text, int64_t value) {
     return true;
 }
 
-static bool read_dims(anyep_settings *set) {
-    const cli_list *dims = &set->args->dim;
-    size_t i;
-    for (i = 0; i < dims->count; i++) {
-        char *copy = epctx_arena_copy(set->arena, epctx_str_of(dims->items[i]));
-        char *rest = NULL, *part = copy != NULL ? strtok_r(copy, ",", &rest) : NULL;
-        for (; part != NULL; part = strtok_r(NULL, ",", &rest)) {
-            char *equals = strrchr(part, '=');
-            uint64_t value;
-            if (equals == NULL || equals == part)
-                return refuse("--dim: this is not NAME=VALUE: ", part);
-            if (set->dim_count == ANYEP_MOST_DIMS || equals - part > 63)
-                return refuse("--dim: too many dimensions, or too long a name: ", part);
-            if (!cli_number_of("--dim", equals + 1, 1, INT32_MAX, &value)) return false;
-            *equals = '\0';
-            if (read_place(set, part, (int64_t)value)) continue;
-            set->dim_names[set->dim_count] = part;
-            set->dim_values[set->dim_count++] = (int64_t)value;
-        }
+static bool read_dimensions(anyep_settings *set) {
+    dim_spec *dims;
+    size_t count, i;
+    if (!read_dim_lists(&set->args->dim, set->arena, &dims, &count)) return false;
+    for (i = 0; i < count; i++) {
+        char *name = epctx_arena_copy(set->arena, dims[i].name);
+        if (name == NULL) return refuse("out of memory", "");
+        if (set->dim_count == ANYEP_MOST_DIMS || dims[i].name.size > 63)
+            return refuse("--dim: too many dimensions, or too long a name: ", name);
+        if (read_place(set, name, dims[i].value)) continue;
+        set->dim_names[set->dim_count] = name;
+        set->dim_values[set->dim_count++] = dims[i].value;
     }
     return true;
 }
@@ -276,5 +270,5 @@ bool anyep_read(anyep_settings *set, epctx_arena *arena, bool needs_ep, unsigned
         return refuse("--ep-opt and --device are for an EP: give it with --ep LIBRARY[:NAME]", "");
     set->time_limit = (double)cli_number_or(args->timeout, limit);
     return read_eps(set) && read_devices(set) && read_pairs(set, "--ep-opt", &args->ep_opt) &&
-           read_pairs(set, "--option", &args->option) && read_dims(set);
+           read_pairs(set, "--option", &args->option) && read_dimensions(set);
 }
