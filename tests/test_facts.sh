@@ -59,8 +59,8 @@ same "one that does is found" "$work/repeated" "$work/expected"
 
 # -- C tells no EP by its name
 
-# names FOLDER: texts with the name of a vendor in the sources of the tool, and in epctx.h outside of
-# its marks
+# names FOLDER: texts with the name of a vendor in the sources of the tool, and in epctx.h outside
+# of its marks
 names() (
     awk -v MODE=names -f "$top/$folder/facts.awk" "$top/$folder"/*.facts | LC_ALL=C sort -u \
         >"$work/vendors"
