@@ -9677,19 +9677,26 @@ static const epctx_option_info epctx__options[EPCTX_OPTION_COUNT] = {
 };
 /* clang-format on */
 
-/* Provider options, some of them obsolete, that equal a session option. */
-static const struct epctx__option_alias {
+/* An option of one EP, some of them obsolete, that equals a session option. */
+typedef struct epctx__option_alias {
     const char *key;
     epctx_option option;
-} epctx__option_aliases[] = {
+} epctx__option_alias;
+
+/* -- facts: aliases -- */
+/* Made of examples/epctx/facts/options.facts by `make facts`. */
+/* clang-format off */
+static const epctx__option_alias epctx__option_aliases[] = {
     {"trt_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
-    {"trt_ep_context_file_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
-    {"trt_ep_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
     {"ort_migraphx_dump_ep_context_model", EPCTX_OPTION_CONTEXT_ENABLE},
     {"qnn_context_cache_enable", EPCTX_OPTION_CONTEXT_ENABLE},
+    {"trt_ep_context_file_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
     {"qnn_context_cache_path", EPCTX_OPTION_CONTEXT_FILE_PATH},
+    {"trt_ep_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
     {"qnn_context_embed_mode", EPCTX_OPTION_CONTEXT_EMBED_MODE},
 };
+/* clang-format on */
+/* -- end of facts -- */
 
 EPCTX_API const epctx_option_info *epctx_option_list(size_t *count) {
     if (count != NULL) *count = EPCTX_OPTION_COUNT;

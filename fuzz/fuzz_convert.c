@@ -132,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (epctx_model_open_file(&model, "/m/m.onnx", &open, NULL) == EPCTX_OK) {
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
             convert(&model, &in, functions[i], &opts);
-        opts.profile = &profiles[epctx_hash(data, size, 0) % count];
+        opts.common.profile = &profiles[epctx_hash(data, size, 0) % count];
         convert(&model, &in, ops_embed, &opts);
         convert(&model, &in, ops_extract, &opts);
     }

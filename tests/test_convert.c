@@ -152,14 +152,14 @@ TEST(weights_of_some_nodes) {
     add_external(&graph, "v", 4, "w.bin", "0", "16");
     add_floats(&graph, "in", weights, 4);
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
-    d.opts.node = "a";
+    d.opts.common.node = "a";
     CHECK_OK(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.count, 2);
     CHECK_INT(d.changes.items[0].kind, OPS_CHANGE_INLINED);
     CHECK_TRUE(epctx_str_is(d.changes.items[0].name, "w"));
     CHECK_TRUE(epctx_str_is(d.changes.items[1].name, "a"));
     epctx_edit_undo(&d.model, 0);
-    d.opts.node = "c";
+    d.opts.common.node = "c";
     CHECK_INT(epctx_self_contained(&d.model, &d.opts, &d.changes, &d.error), EPCTX_OK);
     CHECK_UINT(d.changes.count, 1); /* it names no source */
     drive_close(&d);
@@ -197,7 +197,7 @@ TEST(names_from_nodes) {
     drive_begin(&d);
     add_epnode(&graph, "a-b_c.1/~", "x", "y", 1, 1, "FakeEP", "p", "payload", 7);
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
-    d.opts.name = "{node}.bin";
+    d.opts.common.name = "{node}.bin";
     CHECK_OK(ops_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_STR(d.changes.files[0].name, "a-b_c.1__.bin");
     drive_close(&d);
@@ -400,13 +400,13 @@ TEST(out_of_memory) {
             memset(&convert_opts, 0, sizeof convert_opts);
             convert_opts.source = "s.onnx";
             convert_opts.alignment = k == 6 ? 16 : 0;
-            convert_opts.name = k == 4 ? "c.bin" : NULL;
+            convert_opts.common.name = k == 4 ? "c.bin" : NULL;
             convert_run = functions[k];
             wrong = fill == 0 ? starve(run_convert, &in, &runs)
                               : starve_tables(run_convert, &in, &runs);
             memset(&convert_opts, 0, sizeof convert_opts);
-            convert_opts.name = "c.bin";
-            convert_opts.output_path = "m.onnx";
+            convert_opts.common.name = "c.bin";
+            convert_opts.common.output_path = "m.onnx";
             remove_root();
             bytes_free(&data);
             bytes_free(&s);

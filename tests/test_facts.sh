@@ -26,7 +26,7 @@ if awk -v MODE=header -f $folder/facts.awk $folder/*.facts "$work/without.h" >"$
     fail "an epctx.h without marks" "expected a failure"
 else
     code=1
-    said "an epctx.h without marks" 1 "expected three marks"
+    said "an epctx.h without marks" 1 "expected four marks"
 fi
 
 # -- C says nothing of it once more
@@ -56,6 +56,42 @@ printf '1 %s\n' "epctx.h SM8850L" "examples/epctx/a.c libonnxruntime_providers_q
 grep ' epctx.h ' "$work/known" | cat - "$work/new" | LC_ALL=C sort >"$work/expected"
 LC_ALL=C sort "$out" >"$work/repeated"
 same "one that does is found" "$work/repeated" "$work/expected"
+
+# -- C tells no EP by its name
+
+# names FOLDER: texts with the name of a vendor in the sources of the tool, and in epctx.h outside
+# of its marks
+names() (
+    awk -v MODE=names -f "$top/$folder/facts.awk" "$top/$folder"/*.facts | LC_ALL=C sort -u \
+        >"$work/vendors"
+    cd "$1" || exit 1
+    # shellcheck disable=SC2046 # names without blanks
+    awk -f "$top/tests/judge/facts_names.awk" "$work/vendors" "$work/rest.h" \
+        $(find examples/epctx -name '*.[ch]') | sed "s|^$work/rest.h |epctx.h |" | LC_ALL=C sort -u
+)
+repeats . >/dev/null
+sed -n 's/^\([^#].*\) | .*/\1/p' tests/facts_names_known.txt | LC_ALL=C sort >"$work/known"
+names . >"$work/found"
+if diff "$work/known" "$work/found" >"$out"; then ok "C tells no EP by its name"; else
+    fail "C tells no EP by its name" "expected what tests/facts_names_known.txt lists"
+fi
+if grep '^[^#]' tests/facts_names_known.txt | grep -v ' | [a-zA-Z]'; then
+    fail "each known name has its reason" "none"
+fi
+cat >"$work/twice/examples/epctx/a.c" <<'END'
+/* "telum" in a comment
+   and "telum" in its second line */
+bool a = strcmp(name, "x") == 0 || strcmp(name, "telum") == 0;
+bool b = strncmp(name, "qnn ", 4) == 0;
+snprintf(name, sizeof name, "qnn %u", number);
+if (strncasecmp(text, "Snapdragon 8", 12) == 0) text += 11;
+say("the EP of Intel");
+static const char *const providers[] = {"MyRyzenAI", "CPU"};
+END
+names "$work/twice" >"$out"
+printf 'examples/epctx/a.c %s\n' MyRyzenAI 'Snapdragon 8' 'qnn ' 'qnn %u' telum >"$work/new"
+grep '^epctx.h ' "$work/known" | cat - "$work/new" | LC_ALL=C sort >"$work/expected"
+same "each way to do it is found" "$out" "$work/expected"
 
 # -- one line more, when building
 
@@ -168,6 +204,7 @@ library: libacme.so
 packages: PyPI acme
 needs: an Acme
 
+brand: Acmon;
 chip: SM9999; soc_model: 999; htp: 90; vtcm: 8; also: 9 Gen 9
 chip: SM8550; soc_model: 43; htp: 99
 
@@ -185,7 +222,7 @@ attribute: acme grade; profiles: acme; when: notes seconds; words: b, c
 attribute: acme wires; profiles: acme; renames: Acme stops
 attribute: acme lot; profiles: acme; source: ACME; why: Acme counts them
 END
-epctx profiles --check my.facts; result "my facts" 0 "my.facts: 12 facts, nothing wrong"
+epctx profiles --check my.facts; result "my facts" 0 "my.facts: 13 facts, nothing wrong"
 epctx profiles acme; result "no EP without them" 2 "unknown EP or profile 'acme'"
 epctx profiles --facts my.facts acme; result "an EP" 0 "PyPI acme"
 epctx profiles acme --facts=my.facts --json; result "an EP, JSON" 0 '"library": "libacme.so"'
@@ -261,6 +298,8 @@ grep -q '^binaries_of' reads.facts || fail "a binary that it reads, too" "no fac
 epctx lint --facts reads.facts m.onnx; said "a binary that it reads, too" 0
 printf blob >m.acme
 sed 's/^traits: no_dots$/traits: qnn_compat/' my.facts >qnn.facts
+epctx check --facts qnn.facts --chip "Acmon 9 Gen 9" m.onnx
+said "check --chip with the brand" "$code" "EP_SUPPORTED_OPTIMAL"
 epctx check --facts qnn.facts --chip "9 Gen 9" m.onnx
 said "check --chip" "$code" "EP_SUPPORTED_OPTIMAL"
 
@@ -296,10 +335,10 @@ loop.facts loop.facts
 huge.facts has more than 2097152 bytes
 zeros.facts has a character that is no text
 newer.facts :1: this is format '2' of facts, but this epctx reads format 1
-lies.facts :19: 'chip: SM9999' has no 'htp'
+lies.facts :20: 'chip: SM9999' has no 'htp'
 missing.facts does not exist
 lines.facts :3: expected 'key: value', found 'x'
-nul.facts :36: has a character that is no text
+nul.facts :37: has a character that is no text
 folder.facts this folder has no file *.facts
 END
 if [ -r locked.facts ]; then
@@ -309,7 +348,7 @@ else
     epctx profiles --facts locked.facts qnn; result "--facts of such a file" 2 "locked.facts"
 fi
 sed 's/$/\r/' my.facts >dos.facts
-epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "12 facts, nothing wrong"
+epctx profiles --check dos.facts; result "lines that end as on Windows" 0 "13 facts, nothing wrong"
 epctx profiles --check newer.facts --json; said "--check, JSON" 1 '"line": 1'
 epctx profiles --check newer.facts --chips; result "--check and --chips" 2 "exclude each other"
 i=0

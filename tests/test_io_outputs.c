@@ -156,7 +156,7 @@ static epctx_status convert_at(convert_fn function, const char *path, const char
     ops_changes changes;
     epctx_model model;
     epctx_status status = epctx_model_open_file(&model, at(path), NULL, &error);
-    opts.name = name;
+    opts.common.name = name;
     if (overwrite == EPCTX_OVERWRITE_BACKUP) write.overwrite = overwrite;
     if (status == EPCTX_OK) status = function(&model, &opts, &changes, &error);
     if (status == EPCTX_OK)

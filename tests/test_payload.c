@@ -116,7 +116,7 @@ static epctx_status convert(convert_fn function, const char *from, const char *t
     open.io = io;
     if (opts != NULL) own = *opts;
     snprintf(path, sizeof path, "%s", at(to)); /* at() is called often here */
-    own.output_path = path;
+    own.common.output_path = path;
     if (io == NULL) {
         const char *problem = starve(function, from, &own);
         if (problem != NULL) {
@@ -281,7 +281,7 @@ TEST(names_of_binaries) {
         epctx_status status;
         clear_root();
         p.source = cases[i].source;
-        opts.name = cases[i].name;
+        opts.common.name = cases[i].name;
         make_parts(&p, 1);
         status = convert(ops_extract, "m.onnx", "net_ctx.onnx", &opts, NULL, &error);
         if (cases[i].want == NULL) {
@@ -343,7 +343,7 @@ TEST(profiles_forbid) {
         make_text("empty.bin", "");
         make_parts(cases[i].parts, cases[i].parts[1].name != NULL ? 2 : 1);
         strcpy(before, listing());
-        opts.node = cases[i].node;
+        opts.common.node = cases[i].node;
         CHECK(convert(cases[i].function, "m.onnx", "o.onnx", &opts, NULL, &error) != EPCTX_OK,
               "case %zu was taken", i);
         CHECK_HAS(error.message, cases[i].text);
@@ -478,7 +478,7 @@ TEST(sharing_by_ep) {
     size_t i, count;
     for (i = 0; i < sizeof sharing_rules / sizeof sharing_rules[0]; i++) {
         const sharing_rule *rule = &sharing_rules[i];
-        opts.profile = epctx_profile_find(epctx_str_of(rule->profile));
+        opts.common.profile = epctx_profile_find(epctx_str_of(rule->profile));
         for (count = 1; count <= 3; count++) {
             epctx_status status;
             clear_root();
@@ -545,10 +545,10 @@ TEST(qnn_of_two_contexts) {
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_qnn.bin 1/0/o_qnn_1.bin ");
     CHECK_INT(convert(ops_embed, "o.onnx", "back.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("m.onnx", "back.onnx"));
-    opts.name = "one.bin";
+    opts.common.name = "one.bin";
     CHECK_INT(convert(ops_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "{node}");
-    opts.node = "b";
+    opts.common.node = "b";
     CHECK_INT(convert(ops_extract, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/1/one 1/0/one.bin ");
     CHECK_TRUE(file_is("one.bin", "two"));
@@ -571,7 +571,7 @@ TEST(bodies_and_memory) {
               EPCTX_OK);
     CHECK_INT(ops_extract(&model, NULL, &changes, &error), EPCTX_ERR_PATH);
     CHECK_HAS(error.message, "memory");
-    opts.output_path = at("m.onnx");
+    opts.common.output_path = at("m.onnx");
     CHECK_OK(ops_extract(&model, &opts, &changes, &error), error);
     CHECK_UINT(changes.file_count, 1);
     CHECK_STR(changes.files[0].name, "m_fakeep.bin");
@@ -659,7 +659,7 @@ TEST(weights_out_and_in) {
     CHECK_OK(convert(epctx_init_inline, "x.onnx", "i.onnx", NULL, NULL, &error), error);
     CHECK_INT(convert(epctx_init_external, "i.onnx", "x2.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_TRUE(same_files("x.onnx.data", "x2.onnx.data"));
-    opts.name = "x.onnx.data";
+    opts.common.name = "x.onnx.data";
     CHECK_OK(convert(epctx_init_external, "i.onnx", "x3.onnx", &opts, NULL, &error), error);
     CHECK_TRUE(same_files("x.onnx", "x3.onnx"));
     /* Again: nothing is left to do, the file in use is no obstacle. */
@@ -841,7 +841,7 @@ TEST(group_keeps_and_refuses) {
     make_parts(parts, 1);
     make_text("m_x.bin", "another");
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-    opts.output_path = at("m.onnx");
+    opts.common.output_path = at("m.onnx");
     CHECK_INT(ops_extract(&model, &opts, &changes, &error), EPCTX_OK);
     CHECK_INT(epctx_model_write_group(&model, at("m.onnx"), &judge, changes.files,
                                       changes.file_count, EPCTX_OVERWRITE_FAIL, &error),
@@ -877,12 +877,12 @@ TEST(group_spares_its_sources) {
     clear_root();
     make_parts(parts, 2);
     make_text("m_x.bin", "other");
-    opts.output_path = at("m.onnx");
+    opts.common.output_path = at("m.onnx");
     CHECK_OK(convert(ops_extract, "m.onnx", "o.onnx", NULL, NULL, &error), error);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/0/m_x.bin ");
-    opts.name = "m_x.bin";
+    opts.common.name = "m_x.bin";
     CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_PATH);
-    opts.name = "m.onnx";
+    opts.common.name = "m.onnx";
     CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_ERR_EXISTS);
     CHECK_TRUE(file_is("m_x.bin", "other"));
 }
@@ -912,7 +912,7 @@ static epctx_status flaky_convert(flaky_kind kind, const epctx_io *io, epctx_err
     write.backup = backup;
     write.backup_capacity = sizeof backup;
     open.io = io;
-    opts.output_path = at("m.onnx");
+    opts.common.output_path = at("m.onnx");
     status = epctx_model_open_file(&model, at("m.onnx"), &open, error);
     if (status != EPCTX_OK) return status;
     status = functions[kind](&model, &opts, &changes, error);
@@ -1234,7 +1234,7 @@ TEST(out_of_memory) {
                 make_weights();
             c.fail_at = n;
             open.allocator = &allocator;
-            opts.output_path = at("o.onnx");
+            opts.common.output_path = at("o.onnx");
             status = epctx_model_open_file(&model, at("m.onnx"), &open, NULL);
             if (status == EPCTX_OK) {
                 status = functions[f](&model, &opts, NULL, NULL);
@@ -1277,17 +1277,17 @@ TEST(contexts_at_the_edge) {
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 0/1/- ");
     clear_root();
     make_parts(mixed, 5);
-    opts.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
+    opts.common.node = "a"; /* the other context stays inside, so secondary nodes keep their mode */
     CHECK_INT(convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("o.onnx"), "1/0/o_x.bin 1/1/two 0/1/- 0/1/- 0/0/- ");
     CHECK_INT(convert(ops_extract, "m.onnx", "p.onnx", NULL, NULL, &error), EPCTX_OK);
     CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
-    opts.node = NULL;
+    opts.common.node = NULL;
     own = *epctx_profile_find(epctx_str_of("npu"));
     own.traits |= EPCTX_SECONDARY_CONTEXT;
-    opts.profile = &own;
+    opts.common.profile = &own;
     CHECK_INT(convert(ops_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
-    opts.profile = NULL;
+    opts.common.profile = NULL;
     clear_root();
     make_parts(engine, 1);
     make_text("a.engine", "engine");
@@ -1308,12 +1308,12 @@ TEST(contexts_at_the_edge) {
     make_parts(mixed, 2);
     memset(long_path, 'p', sizeof long_path);
     strcpy(long_path + EPCTX_PATH_MAX - 1 - 7, ".onnx");
-    opts.output_path = long_path;
+    opts.common.output_path = long_path;
     CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
     CHECK_INT(ops_extract(&model, &opts, NULL, &error), EPCTX_ERR_LIMIT);
     CHECK_HAS(error.message, "a path is longer");
     epctx_model_close(&model);
-    opts.output_path = NULL;
+    opts.common.output_path = NULL;
     if (sizeof(size_t) > 4) {
         make_parts(huge, 2);
         make_text("a.bin", "a");
@@ -1385,10 +1385,10 @@ TEST(weights_at_the_edge) {
     opts.alignment = UINT64_C(1) << 31;
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
     opts.alignment = 0;
-    opts.name = "{node}";
+    opts.common.name = "{node}";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error), EPCTX_ERR_ARG);
     CHECK_HAS(error.message, "must be one of {stem} {model} {file}");
-    opts.name = "p.onnx";
+    opts.common.name = "p.onnx";
     CHECK_INT(convert(epctx_init_external, "m.onnx", "p.onnx", &opts, NULL, &error),
               EPCTX_ERR_PATH);
     /* Strings in a file: nobody can read them. */
@@ -1548,8 +1548,8 @@ TEST(names_of_nodes) {
                    1);
         model = new_model(&graph);
         save_bytes("m.onnx", &model);
-        opts.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
-        opts.name = cases[i].name;
+        opts.common.profile = epctx_profile_find(epctx_str_of(cases[i].profile));
+        opts.common.name = cases[i].name;
         status = convert(ops_extract, "m.onnx", "o.onnx", &opts, NULL, &error);
         if (cases[i].want[0] == '!') {
             CHECK(status != EPCTX_OK, "case %zu was taken", i);
@@ -1594,7 +1594,7 @@ TEST(left_alone) {
     make_text("m.bin", "context");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ops_convert_opts opts = {0};
-        opts.node = cases[i].node;
+        opts.common.node = cases[i].node;
         make_parts(parts, 4);
         if (i == 3) {
             node = new_node("EPContext", "com.microsoft", "dlc", "x", "y");
@@ -2054,7 +2054,7 @@ TEST(binary_of_the_stamp) {
             CHECK_INT(open_stamped(&model, cases[i].stamp, &error), EPCTX_OK);
             CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
             CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), verdict);
-            opts.allow_stale = allow != 0;
+            opts.common.allow_stale = allow != 0;
             mark = epctx_edit_mark(&model);
             CHECK(ops_embed(&model, &opts, &changes, &error) == want, "case %zu: %s", i,
                   error.message);
@@ -2062,9 +2062,9 @@ TEST(binary_of_the_stamp) {
             if (want != EPCTX_OK) {
                 CHECK_HAS(error.message, "m.onnx: node 'a': attribute 'ep_cache_context'");
                 CHECK_TRUE(epctx_edit_mark(&model) == mark);
-                opts.allow_stale = true;
+                opts.common.allow_stale = true;
                 CHECK_INT(ops_embed(&model, &opts, &changes, &error), EPCTX_OK);
-                opts.allow_stale = false;
+                opts.common.allow_stale = false;
             }
             CHECK_INT(epctx_model_check_binary(&model, NULL, &error), cases[i].want);
             CHECK_INT(epctx_model_check_fresh(&model, "X", NULL, NULL, &error), verdict);
@@ -2369,7 +2369,7 @@ TEST(lines_of_contexts_that_move) {
         lines_file(IN_FILES, i, i == 1 ? "aaa" : "bbb");
         CHECK_INT(ops_embed(&model, NULL, &changes, &error), EPCTX_ERR_VERSION);
         CHECK_HAS(error.message, node);
-        opts.node = i == 1 ? "n0" : "n1"; /* the others may */
+        opts.common.node = i == 1 ? "n0" : "n1"; /* the others may */
         CHECK_OK(ops_embed(&model, &opts, &changes, &error), error);
         CHECK_UINT(changes.done, 1);
         epctx_model_close(&model);
@@ -2706,7 +2706,7 @@ TEST(gigabyte_in_constant_memory) {
         long before = anonymous();
         most_anonymous = before;
         open_opts.io = &io;
-        opts.output_path = at("o.onnx");
+        opts.common.output_path = at("o.onnx");
         CHECK_OK(
             epctx_model_open_file(&model, at(i == 0 ? "m.onnx" : "e.onnx"), &open_opts, &error),
             error);

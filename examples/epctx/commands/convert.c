@@ -91,9 +91,9 @@ static int convert(output *out, epctx_model *model, ops_convert_opts *opts, conv
     ops_changes changes;
     epctx_error error;
     size_t i;
-    if (out->path != NULL && !out->to_stdout) opts->output_path = out->path;
+    if (out->path != NULL && !out->to_stdout) opts->common.output_path = out->path;
     if (function(model, opts, &changes, &error) != EPCTX_OK)
-        return (function == ops_embed || function == ops_extract) && !opts->allow_stale
+        return (function == ops_embed || function == ops_extract) && !opts->common.allow_stale
                    ? cli_fail_stale(&error, "--allow-stale")
                    : cli_fail(&error);
     for (i = 0; i < changes.count; i++) convert_tell(out, &changes.items[i]);
@@ -125,11 +125,11 @@ static int convert_one(void *user, const char *file, json_writer *w) {
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);
-    opts.node = args->node;
-    opts.context_file_path = args->context_path;
-    opts.name = args->name;
-    opts.allow_stale = args->allow_stale;
-    if (output_begin(&out, args, file) && cli_profile(args->profile, &opts.profile)) {
+    opts.common.node = args->node;
+    opts.common.context_file_path = args->context_path;
+    opts.common.name = args->name;
+    opts.common.allow_stale = args->allow_stale;
+    if (output_begin(&out, args, file) && cli_profile(args->profile, &opts.common.profile)) {
         out.several = w;
         out.of = file;
         code = convert_file(&out, file, &opts, work->function);

@@ -18,7 +18,7 @@ static bool read_options(const cli_args *args, ops_convert_opts *opts) {
     opts->gather = given;
     opts->bring_in = args->threshold.given;
     opts->alignment = args->align.value;
-    opts->name = args->name;
+    opts->common.name = args->name;
     return true;
 }
 

@@ -101,8 +101,8 @@ static void extract(repair_list *list, epctx_model *model, epctx_combined *files
     const size_t found = (size_t)list->moved;
     size_t i;
     memset(&opts, 0, sizeof opts);
-    opts.profile = check.profile;
-    if (list->out->path != NULL && !list->out->to_stdout) opts.output_path = list->out->path;
+    opts.common.profile = check.profile;
+    if (list->out->path != NULL && !list->out->to_stdout) opts.common.output_path = list->out->path;
     if (ops_extract(model, &opts, &changes, &error) != EPCTX_OK) {
         output_item what = output_item_of("keep", "node", epctx_str_of(NULL));
         what.count = found;

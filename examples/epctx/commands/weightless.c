@@ -10,7 +10,7 @@ static int run(const cli_args *args) {
     output out;
     int code = CLI_USAGE;
     memset(&opts, 0, sizeof opts);
-    opts.node = args->node;
+    opts.common.node = args->node;
     opts.source = args->source;
     if (output_begin(&out, args, file)) {
         if (args->self_contained && opts.source != NULL)

@@ -147,16 +147,26 @@ static const fact *chip_of_number(const char *text) {
     return f;
 }
 
+/* The name of a chip behind a brand. */
+static const char *without_brand(const char *text) {
+    const fact *f;
+    size_t at = 0;
+    while ((f = facts_next("brand", &at)) != NULL) {
+        const size_t size = strlen(f->name);
+        if (strncasecmp(text, f->name, size) == 0 && text[size] == ' ') return text + size + 1;
+    }
+    return text;
+}
+
 bool vendor_chip_of(const char *text, vendor_chip *out) {
     const fact *f = NULL;
     size_t at = 0;
-    if (*text >= '0' && *text <= '9' && text[strspn(text, "0123456789")] == '\0') {
+    if (*text >= '0' && *text <= '9' && text[strspn(text, "0123456789")] == '\0')
         f = chip_of_number(text);
-    } else {
-        if (strncasecmp(text, "Snapdragon ", 11) == 0) text += 11;
-        while ((f = facts_next("chip", &at)) != NULL && !is_called(f, text))
-            ;
-    }
+    else
+        text = without_brand(text);
+    while ((f = facts_next("chip", &at)) != NULL && !is_called(f, text))
+        ;
     if (f != NULL) read_chip(f, out);
     return f != NULL;
 }

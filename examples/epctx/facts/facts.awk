@@ -1,6 +1,7 @@
 # Reads *.facts (README.md here tells the format) and prints
 #   MODE=table    the table of facts.c
 #   MODE=header   epctx.h, the last file given, with the lines between its marks made anew
+#   MODE=names    the names of EPs, products, brands and vendors, but for those of Microsoft and ours
 # with any awk. What breaks the format, or has no origin, ends it with FILE:LINE and what is wrong.
 
 function fail(what) {
@@ -278,6 +279,19 @@ function print_options(    f, words, n, last, head, i) {
     print "/* clang-format on */"
 }
 
+function print_aliases(    f, words, n, i) {
+    print "/* Made of examples/epctx/facts/options.facts by `make facts`. */"
+    print "/* clang-format off */"
+    print "static const epctx__option_alias epctx__option_aliases[] = {"
+    for (f = 1; f <= count; f++) {
+        if (kind[f] != "option" || get(f, "id") == "") continue
+        n = split(get(f, "also"), words, ", ")
+        for (i = 1; i <= n; i++)
+            printf "    {%s, EPCTX_OPTION_%s},\n", quoted(words[i]), get(f, "id")
+    }
+    print "};\n/* clang-format on */"
+}
+
 # "1, 3" as bits.
 function bits(list,    words, n, i, sum) {
     n = split(list, words, ", ")
@@ -312,6 +326,8 @@ function print_header(    i, skip, marks) {
             print_profiles()
         } else if (text[i] == "/* -- facts: options -- */") {
             print_options()
+        } else if (text[i] == "/* -- facts: aliases -- */") {
+            print_aliases()
         } else if (text[i] == "/* -- facts: shapes -- */") {
             print_shapes()
         } else {
@@ -320,7 +336,25 @@ function print_header(    i, skip, marks) {
         skip = 1
         marks++
     }
-    if (skip || marks != 3) fail("expected three marks '-- facts: ... --', each with an end")
+    if (skip || marks != 4) fail("expected four marks '-- facts: ... --', each with an end")
+}
+
+function print_list(list,    words, n, i) {
+    n = split(list, words, ", ")
+    for (i = 1; i <= n; i++) {
+        sub(/ExecutionProvider$/, "", words[i])
+        if (words[i] != "") print words[i]
+    }
+}
+
+function print_names(    f) {
+    for (f = 1; f <= count; f++) {
+        if (kind[f] == "provider") print_list(name[f])
+        if (get(f, "who") ~ /^(Microsoft|epctx)$/) continue
+        print_list(get(f, "who"))
+        if (kind[f] ~ /^(profile|ep|plain|other|product|brand)$/)
+            print_list(name[f] ", " get(f, "sources") ", " get(f, "also"))
+    }
 }
 
 END {
@@ -329,5 +363,6 @@ END {
     if (failed) exit 1
     if (MODE == "table") print_table()
     if (MODE == "header") print_header()
+    if (MODE == "names") print_names()
     if (failed) exit 1
 }

@@ -4,19 +4,6 @@
 typedef epctx_status (*contexts_fn)(epctx_model *model, const epctx_convert_opts *opts,
                                     epctx_changes *changes, epctx_error *error);
 
-static epctx_convert_opts contexts_opts(const ops_convert_opts *opts) {
-    epctx_convert_opts out;
-    memset(&out, 0, sizeof out);
-    if (opts == NULL) return out;
-    out.node = opts->node;
-    out.profile = opts->profile;
-    out.context_file_path = opts->context_file_path;
-    out.output_path = opts->output_path;
-    out.name = opts->name;
-    out.allow_stale = opts->allow_stale;
-    return out;
-}
-
 static epctx_status contexts_changes(const epctx_changes *made, ops_changes *changes,
                                      epctx_arena *arena, epctx_error *error) {
     static const ops_change_kind kinds[EPCTX_CHANGE_COUNT] = {
@@ -36,10 +23,9 @@ static epctx_status contexts_changes(const epctx_changes *made, ops_changes *cha
 static epctx_status contexts_run(contexts_fn function, epctx_model *model,
                                  const ops_convert_opts *opts, ops_changes *changes,
                                  epctx_error *error) {
-    const epctx_convert_opts own = contexts_opts(opts);
     epctx_changes made;
     const size_t mark = epctx_edit_mark(model);
-    epctx_status status = function(model, &own, &made, error);
+    epctx_status status = function(model, opts != NULL ? &opts->common : NULL, &made, error);
     if (changes == NULL) return status;
     memset(changes, 0, sizeof *changes);
     if (status != EPCTX_OK) return status;

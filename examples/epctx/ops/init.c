@@ -244,7 +244,7 @@ static bool init_is_settled(init_work *w) {
 /* Names the file, and checks the options. */
 static epctx_status init_external_begin(init_work *w) {
     epctx_str path = epctx_str_of(ops_result_path(w->c.model, &w->c.opts));
-    const char *pattern = w->c.opts.name != NULL ? w->c.opts.name : "{file}.data";
+    const char *pattern = w->c.opts.common.name != NULL ? w->c.opts.common.name : "{file}.data";
     const uint64_t alignment = w->c.opts.alignment;
     char name[EPCTX_PATH_MAX];
     if (epctx_path_file(path).size == 0) {

@@ -495,20 +495,16 @@ typedef struct ops_changes {
     epctx_list item_list, file_list; /* private */
 } ops_changes;
 
-/* What is converted, and how. The first six as in epctx_convert_opts. */
+/* What is converted, and how. */
 typedef struct ops_convert_opts {
-    const char *node;
-    const epctx_profile *profile;
-    const char *context_file_path;
-    const char *output_path;
-    const char *name;   /* also of the file for weights; default {file}.data */
-    bool allow_stale;   /* embed and extract */
-    uint64_t threshold; /* initializers of fewer bytes stay (init.h) */
-    bool gather;        /* also those that are in files (init.h), */
-    bool bring_in;      /* smaller ones of them into the model */
-    uint64_t alignment; /* of each tensor in the file; default 4096, as ONNX advises */
-    const char *source; /* model with the weights, relative to the model's folder; default
+    uint64_t threshold;        /* initializers of fewer bytes stay (init.h) */
+    bool gather;               /* also those that are in files (init.h), */
+    bool bring_in;             /* smaller ones of them into the model */
+    uint64_t alignment;        /* of each tensor in the file; default 4096, as ONNX advises */
+    const char *source;        /* model with the weights, relative to the model's folder; default
                            onnx_model_filename (weightless.h) */
+    epctx_convert_opts common; /* as of epctx_edit_embed; its `name` is also that of the file for
+                                  weights, default {file}.data */
 } ops_convert_opts;
 
 static inline const char *ops_change_name(ops_change_kind kind) {
@@ -540,7 +536,7 @@ static inline epctx_status ops_changes_put_file(ops_changes *changes, epctx_aren
 
 /* Where the result of a conversion will be written. */
 static inline const char *ops_result_path(const epctx_model *model, const ops_convert_opts *opts) {
-    return opts->output_path != NULL ? opts->output_path : model->path;
+    return opts->common.output_path != NULL ? opts->common.output_path : model->path;
 }
 
 typedef struct ops_conversion {

@@ -40,7 +40,8 @@ static epctx_status weightless_find_nodes(weightless_work *w) {
         OPS_TRY(ops_add(&w->nodes, w->c.arena, sizeof *node, &node, w->c.error));
         OPS_TRY(epctx_view_read_epnode(&view, &node->node, w->c.error));
         node->view = view.view;
-        node->chosen = w->c.opts.node == NULL || epctx_str_is(node->node.name, w->c.opts.node);
+        node->chosen =
+            w->c.opts.common.node == NULL || epctx_str_is(node->node.name, w->c.opts.common.node);
         chosen += node->chosen;
     }
     if (w->nodes.count == 0) {
@@ -50,7 +51,7 @@ static epctx_status weightless_find_nodes(weightless_work *w) {
     return chosen > 0 ? EPCTX_OK
                       : epctx_fail(w->c.error, EPCTX_ERR_NO_NODES,
                                    "there is no EPContext node '%s', but for example '%S'",
-                                   w->c.opts.node, &weightless_node_at(w, 0)->node.name);
+                                   w->c.opts.common.node, &weightless_node_at(w, 0)->node.name);
 }
 
 /* The initializers of the main graph that chosen nodes take. */
