@@ -1101,6 +1101,12 @@ EPCTX_API unsigned epctx_elem_bits(int32_t elem_type);
 /* "float32", "int64" ... or "unknown". */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
 
+typedef struct epctx_node_view {
+    epctx_view view;
+    epctx_str name, op_type, domain, overload, doc_string;
+    uint32_t input_count, output_count, attr_count;
+} epctx_node_view;
+
 #ifndef EPCTX_NO_WIRE
 
 typedef struct epctx_open_opts {
@@ -1169,12 +1175,6 @@ typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
-
-typedef struct epctx_node_view {
-    epctx_view view;
-    epctx_str name, op_type, domain, overload, doc_string;
-    uint32_t input_count, output_count, attr_count;
-} epctx_node_view;
 
 typedef struct epctx_attr_view {
     epctx_view view;
@@ -3178,11 +3178,9 @@ typedef struct epctx_load_opts {
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index;      /* of the node in `nodes` or in the main graph */
-    epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
-#ifndef EPCTX_NO_WIRE
+    size_t index;         /* of the node in `nodes` or in the main graph */
+    epctx_str weights;    /* attribute EPCTX_WEIGHTS_ATTR */
     epctx_node_view view; /* epctx_load only */
-#endif
     void *graph;
     epctx_graph_info info;
     struct epctx__owner *owner; /* private from here */
@@ -20108,6 +20106,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     X(epctx_field) \
     X(epctx_cursor) \
     X(epctx_binary_id) \
+    X(epctx_node_view) \
     X(epctx_value) \
     X(epctx_tensor) \
     X(epctx_attr) \
@@ -20150,7 +20149,6 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     X(epctx_model) \
     X(epctx_model_info) \
     X(epctx_graph_view) \
-    X(epctx_node_view) \
     X(epctx_attr_view) \
     X(epctx_tensor_view) \
     X(epctx_value_view) \
