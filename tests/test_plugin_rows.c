@@ -1370,6 +1370,38 @@ TEST(own_node) {
     printf("note %s: context model of %zu bytes\n", ep->ep, bytes);
 }
 
+/* The example in C++ has an option of its own. */
+TEST(own_option) {
+    static const struct {
+        const char *options[3], *refused;
+        size_t contexts;
+    } rows[] = {
+        {{NULL}, NULL, 1},
+        {{"most_nodes", "0", NULL}, NULL, 1},
+        {{"most_nodes", "1", NULL}, NULL, 4},
+        {{"most_nodes", "-1", NULL}, "option most_nodes: expected a number, found '-1'", 0},
+        {{"most_node", "1", NULL}, "did you mean 'most_nodes'?", 0},
+    };
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_contexts n;
+    size_t count;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generate;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        spec.options = rows[i].options;
+        if (rows[i].refused) {
+            CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, rows[i].refused);
+            continue;
+        }
+        CHECK_ORT(make_session(&spec));
+        CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+        count = n.count;
+        epctx_model_close(&n.model);
+        CHECK_UINT(count, rows[i].contexts);
+        CHECK_TRUE(remove(in_folder("m_ctx.onnx")) == 0);
+    }
+}
+
 /* With weight_inputs they are inputs, and ORT writes them. */
 TEST(weight_inputs) {
     static const char *const options[] = {"weight_inputs", "1", NULL};
@@ -1430,6 +1462,7 @@ TEST(named_nodes) {
 
 static const ort_case cases[] = {
     ORT_CASE(own_node),
+    ORT_CASE_OF("vector", own_option), /* the example in C++ */
     ORT_CASE_OF("toy", weight_inputs),
     ORT_CASE_OF("weights", weight_inputs), /* the example in C++ with another device */
     ORT_CASE_OF("toy", wrong_nodes),
