@@ -3147,9 +3147,10 @@ typedef struct epctx_load_opts {
     epctx_workspace *workspace;    /* ep.share_ep_contexts: shares binaries in files, not embedded
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
-    const char *second_folder;     /* has those that are not there: OpenVINO's .xml is beside the
-                                      model, its .bin beside the output. NULL: none. Not looked into
-                                      with `io`, nor for a source model */
+    const char *second_folder;     /* searched next, for those that are missing there: OpenVINO's
+                                      .xml is beside the model, its .bin beside the output. NULL:
+                                      none. Not with `io`, nor for a source model, nor for a model
+                                      from memory without `context_file_path` */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
                            "vault://k//1" or "../x": ORT's rule. Lives until epctx_unload. NULL:
