@@ -1101,6 +1101,12 @@ EPCTX_API unsigned epctx_elem_bits(int32_t elem_type);
 /* "float32", "int64" ... or "unknown". */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
 
+typedef struct epctx_node_view {
+    epctx_view view;
+    epctx_str name, op_type, domain, overload, doc_string;
+    uint32_t input_count, output_count, attr_count;
+} epctx_node_view;
+
 #ifndef EPCTX_NO_WIRE
 
 typedef struct epctx_open_opts {
@@ -1169,12 +1175,6 @@ typedef struct epctx_graph_view {
     epctx_view view;
     epctx_str name, doc_string;
 } epctx_graph_view;
-
-typedef struct epctx_node_view {
-    epctx_view view;
-    epctx_str name, op_type, domain, overload, doc_string;
-    uint32_t input_count, output_count, attr_count;
-} epctx_node_view;
 
 typedef struct epctx_attr_view {
     epctx_view view;
@@ -3148,9 +3148,10 @@ typedef struct epctx_load_opts {
     epctx_workspace *workspace;    /* ep.share_ep_contexts: shares binaries in files, not embedded
                                    ones. NULL: nothing is shared */
     const char *context_file_path; /* ep.context_file_path: its folder has the binaries */
-    const char *second_folder;     /* has those that are not there: OpenVINO's .xml is beside the
-                                      model, its .bin beside the output. NULL: none. Not looked into
-                                      with `io`, nor for a source model */
+    const char *second_folder;     /* searched next, for those that are missing there: OpenVINO's
+                                      .xml is beside the model, its .bin beside the output. NULL:
+                                      none. Not with `io`, nor for a source model, nor for a model
+                                      from memory without `context_file_path` */
     const epctx_io *io;            /* source of the binaries, e.g. the application's buffers
                            (epctx_io_buffers), by their names in the nodes as they stand, like
                            "vault://k//1" or "../x": ORT's rule. Lives until epctx_unload. NULL:
@@ -3179,11 +3180,9 @@ typedef struct epctx_load_opts {
 /* An EPContext node of this backend, bound to the graph that runs it. */
 typedef struct epctx_bound {
     epctx_epnode node;
-    size_t index;      /* of the node in `nodes` or in the main graph */
-    epctx_str weights; /* attribute EPCTX_WEIGHTS_ATTR */
-#ifndef EPCTX_NO_WIRE
+    size_t index;         /* of the node in `nodes` or in the main graph */
+    epctx_str weights;    /* attribute EPCTX_WEIGHTS_ATTR */
     epctx_node_view view; /* epctx_load only */
-#endif
     void *graph;
     epctx_graph_info info;
     struct epctx__owner *owner; /* private from here */
@@ -20118,6 +20117,7 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     X(epctx_field) \
     X(epctx_cursor) \
     X(epctx_binary_id) \
+    X(epctx_node_view) \
     X(epctx_value) \
     X(epctx_tensor) \
     X(epctx_attr) \
@@ -20160,7 +20160,6 @@ EPCTX_API epctx_status epctx_load(epctx_loaded *loaded, const epctx_model *model
     X(epctx_model) \
     X(epctx_model_info) \
     X(epctx_graph_view) \
-    X(epctx_node_view) \
     X(epctx_attr_view) \
     X(epctx_tensor_view) \
     X(epctx_value_view) \

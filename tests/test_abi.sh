@@ -47,6 +47,29 @@ for line in 'epctx_nothing 0' "opened, $bytes bytes" 'failed, EPCTX_ERR_NOT_FOUN
     if grep -qx "$line" "$work/told"; then ok "$line"; else fail "$line" "$(cat "$work/told")"; fi
 done
 
+# A file that leaves parts out works with one that does not: no option but those of a scan changes a
+# struct.
+{
+    printf '#define EPCTX_IMPLEMENTATION\n#include "epctx.h"\n#include <stdio.h>\n'
+    printf 'int main(void)\n{\n'
+    for name in $structs; do
+        printf '    printf("%s %%zu\\n", epctx_struct_size("%s"));\n' "$name" "$name"
+    done
+    printf '    return 0;\n}\n'
+} >"$work/parts.c"
+options=$(sed -n 's/^ \*   \(EPCTX_NO_[A-Z]*\) .*/\1/p; /^#define EPCTX_H/q' epctx.h)
+[ "$(echo "$options" | wc -l)" -ge 4 ] || fail "options" "expected four, found: $options"
+for option in $options; do
+    # shellcheck disable=SC2086 # lists of words
+    if $cc -std=c99 -D"$option" -I. ${NANOPB_CFLAGS-} "$work/parts.c" \
+        ${NANOPB_LIBS:--lprotobuf-nanopb} -o "$work/parts" >"$work/log" 2>&1; then
+        "$work/parts" | grep -v ' 0$' >"$work/part"
+        if [ -s "$work/part" ] && grep -vxFf "$work/expected" "$work/part" >"$work/differs"; then
+            fail "sizes with $option" "$(cat "$work/differs")"
+        else ok "sizes of $(wc -l <"$work/part") structs with $option"; fi
+    else fail "sizes with $option" "$(grep -m 1 error "$work/log")"; fi
+done
+
 # Generators of bindings drop macros that cast.
 types='u?int[0-9_t]*|size_t|unsigned|float|double|epctx_[a-z_]+'
 casts=$(sed 's:/\*.*::; /^ \* >>implementation$/,$d' epctx.h |

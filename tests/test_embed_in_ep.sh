@@ -62,7 +62,8 @@ share_cases="generate_group compiling_session_does_not_run generate_by_compile_a
 # Of the same EP whose device wants the weights as inputs of its nodes.
 weights_cases="jit jit_partitions generate_embedded partitions_in_one_binary
     prefix reload_from_memory concurrent_runs"
-rows_cases="own_node named_buffers named_buffers_fail named_buffers_names what_comes_with_the_bytes"
+rows_cases="own_node own_option named_buffers named_buffers_fail named_buffers_names
+    what_comes_with_the_bytes own_attribute_of_another_type"
 
 # The ways in which plugin EPs include ORT's headers: NAME, then the lines of a source. FOLDER: the
 # headers are found only by a longer name. ADAPTER: the adapter's place; by default it is the last.

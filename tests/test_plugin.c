@@ -1016,6 +1016,8 @@ static void made_elsewhere(const char *other_architecture, const char *other_sdk
     CHECK_TRUE(make_context("p.onnx", &c));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH,
                     other_sdk ? other_sdk : other_architecture);
+    if (strcmp(ep->label, "vector") == 0)
+        CHECK_HAS(ort_text, other_sdk ? "ep_sdk_version" : "hardware_architecture");
 }
 
 TEST(other_hardware) {

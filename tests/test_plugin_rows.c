@@ -985,6 +985,28 @@ TEST(what_comes_with_the_bytes) {
     CHECK(told, "%s", ort_log);
 }
 
+/* An attribute of the EP's own that has another type is not taken for an empty text. */
+TEST(own_attribute_of_another_type) {
+    ort_spec spec = spec_of(in_folder("n_ctx.onnx"));
+    char key[256];
+    ort_contexts n;
+    context_spec c;
+    CHECK_TRUE(make_one("m.onnx") && generate_one(generate));
+    CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+    snprintf(key, sizeof key, "%.*s", (int)n.list[0].partition_name.size,
+             n.list[0].partition_name.data);
+    epctx_model_close(&n.model);
+    c = context_of(binary_name("m"), key);
+    c.embed_mode = 0;
+    CHECK_TRUE(make_context("n_ctx.onnx", &c));
+    CHECK(check_run(&spec, in_folder("m.onnx")) == 1, "%s", ort_text);
+    c.remark_number = 7;
+    CHECK_TRUE(make_context("n_ctx.onnx", &c));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH,
+                    "attribute 'remark': expected a STRING, found INT");
+    CHECK_HAS(ort_text, "node 'ctx'");
+}
+
 static bool rename_buffer(const char *name) {
     ort_contexts n;
     epctx_error error;
@@ -1370,6 +1392,38 @@ TEST(own_node) {
     printf("note %s: context model of %zu bytes\n", ep->ep, bytes);
 }
 
+/* The example in C++ has an option of its own. */
+TEST(own_option) {
+    static const struct {
+        const char *options[3], *refused;
+        size_t contexts;
+    } rows[] = {
+        {{NULL}, NULL, 1},
+        {{"most_nodes", "0", NULL}, NULL, 1},
+        {{"most_nodes", "1", NULL}, NULL, 4},
+        {{"most_nodes", "-1", NULL}, "option most_nodes: expected a number, found '-1'", 0},
+        {{"most_node", "1", NULL}, "did you mean 'most_nodes'?", 0},
+    };
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    ort_contexts n;
+    size_t count;
+    CHECK_TRUE(make_one("m.onnx"));
+    spec.config = generate;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        spec.options = rows[i].options;
+        if (rows[i].refused) {
+            CHECK_ORT_FAILS(make_session(&spec), ORT_FAIL, rows[i].refused);
+            continue;
+        }
+        CHECK_ORT(make_session(&spec));
+        CHECK(ort_read_contexts(in_folder("m_ctx.onnx"), &n), "%s", ort_text);
+        count = n.count;
+        epctx_model_close(&n.model);
+        CHECK_UINT(count, rows[i].contexts);
+        CHECK_TRUE(remove(in_folder("m_ctx.onnx")) == 0);
+    }
+}
+
 /* With weight_inputs they are inputs, and ORT writes them. */
 TEST(weight_inputs) {
     static const char *const options[] = {"weight_inputs", "1", NULL};
@@ -1430,6 +1484,7 @@ TEST(named_nodes) {
 
 static const ort_case cases[] = {
     ORT_CASE(own_node),
+    ORT_CASE_OF("vector", own_option), /* the example in C++ */
     ORT_CASE_OF("toy", weight_inputs),
     ORT_CASE_OF("weights", weight_inputs), /* the example in C++ with another device */
     ORT_CASE_OF("toy", wrong_nodes),
@@ -1457,6 +1512,7 @@ static const ort_case cases[] = {
     ORT_CASE(named_buffers_names),
     ORT_CASE_OF("toy", what_comes_with_the_bytes),
     ORT_CASE_OF("vector", what_comes_with_the_bytes), /* the example in C++ */
+    ORT_CASE_OF("vector", own_attribute_of_another_type),
     ORT_CASE_OF("toy", data_support),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),

@@ -455,19 +455,18 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
 class Options
 {
   public:
-    // `own`: the names of the EP's own options, null at the end; null: it has none.
+    // `own`: the names of the EP's own options, null at the end; null: it has none. A session that
+    // sets another is refused.
     Options(Ort::ConstSessionOptions options, const OrtLogger *logger, const char *ep_name,
             const char *const *own = nullptr)
+        : pairs_(Entries(options)), prefix_(Prefix(ep_name))
     {
-        OrtKeyValuePairs *pairs = nullptr;
-        Ort::ThrowOnError(Ort::GetApi().GetSessionOptionsConfigEntries(options, &pairs));
-        const Ort::KeyValuePairs owner(pairs);
         epctx_ort_log_to log{&Api(), logger, ep_name};
         const epctx_hooks hooks = epctx_ort_hooks(&log);
         epctx_entries entries{};
         entries.ep_name = ep_name;
         entries.own = own;
-        Ort::GetApi().GetKeyValuePairs(pairs, &entries.keys, &entries.values, &entries.count);
+        Ort::GetApi().GetKeyValuePairs(pairs_, &entries.keys, &entries.values, &entries.count);
         epctx_options_init(&options_, arena_.get());
         Try([&](epctx_error *error) {
             return epctx_options_read(&options_, &entries, &hooks, error);
@@ -481,20 +480,31 @@ class Options
     {
         return epctx_option_text(&options_, option);
     }
+    // The value of an option of the EP's own, nullptr if the session does not set it.
+    const char *Own(const char *name) const
+    {
+        return pairs_.GetValue((prefix_ + name).c_str());
+    }
 
   private:
-    static const char *Get(void *user, const char *key)
+    static Ort::KeyValuePairs Entries(Ort::ConstSessionOptions options)
     {
-        return static_cast<Ort::KeyValuePairs *>(user)->GetValue(key);
+        OrtKeyValuePairs *pairs = nullptr;
+        Ort::ThrowOnError(Ort::GetApi().GetSessionOptionsConfigEntries(options, &pairs));
+        return Ort::KeyValuePairs(pairs);
     }
-    static void Log(void *user, epctx_log, const char *text)
+    // ORT puts "ep.", the EP's name in lower case and a dot before its options.
+    static std::string Prefix(const char *ep_name)
     {
-        OrtStatus *status = Ort::GetApi().Logger_LogMessage(static_cast<OrtLogger *>(user),
-                                                            ORT_LOGGING_LEVEL_WARNING, text,
-                                                            ORT_FILE, __LINE__, "epctx::Options");
-        if (status) Ort::GetApi().ReleaseStatus(status);
+        std::string prefix = "ep.";
+        for (; *ep_name; ep_name++)
+            prefix += *ep_name >= 'A' && *ep_name <= 'Z' ? static_cast<char>(*ep_name - 'A' + 'a')
+                                                         : *ep_name;
+        return prefix + ".";
     }
 
+    Ort::KeyValuePairs pairs_;
+    std::string prefix_;
     Arena arena_;
     epctx_options options_{};
 };

@@ -375,6 +375,9 @@ using Context = std::deque<Graph>; // graphs stay where they are: find_fn gives 
 // What comes with the bytes: an attribute of one's own, the file, a log.
 void TellRemark(const epctx_load_in *in) {
     const epctx_attr *remark = epctx_node_attr(in->record, "remark");
+    if (remark && remark->type != EPCTX_ATTR_STRING)
+        epctx::Fail(EPCTX_ERR_GRAPH, "attribute 'remark': expected a STRING, found %s",
+                    epctx_attr_type_name(static_cast<std::int32_t>(remark->type)));
     if (!remark || !in->hooks || !in->hooks->log_fn) return;
     const std::string text =
         "remark '" + std::string(remark->s.data, remark->s.size) + "' on '" + in->path + "'";
@@ -446,8 +449,12 @@ epctx_status Check(void *, const epctx_epnode *node, epctx_error *error) {
                 return epctx_backend_compatibility(&there, theirs, sizeof theirs, e);
             });
             if (epctx_compat_compare(nullptr, epctx_str_of(theirs), epctx_str_of(ours), nullptr) ==
-                EPCTX_COMPAT_UNSUPPORTED)
-                epctx::Fail(EPCTX_ERR_VERSION, "expected what runs on %s, found %s", ours, theirs);
+                EPCTX_COMPAT_UNSUPPORTED) {
+                const bool other =
+                    !architecture.empty() && architecture != here.hardware_architecture;
+                epctx::Fail(EPCTX_ERR_VERSION, "attribute '%s': expected what runs on %s, found %s",
+                            other ? "hardware_architecture" : "ep_sdk_version", ours, theirs);
+            }
         });
 }
 

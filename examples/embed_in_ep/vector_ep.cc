@@ -54,6 +54,7 @@ struct Ep : ort131_ep {
     void Load(const Records &records, const OrtNode **fused, const Kernels &kernels);
 
     Factory &factory;
+    epctx_backend backend; // the factory's, as the session's options want it
     const OrtLogger *logger;
     epctx::Options options;
     epctx::Buffers buffers; // the application's
@@ -227,8 +228,8 @@ void Ep::Claim(const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     epctx_partition *groups = nullptr;
     size_t count = 0;
     epctx::Try([&](epctx_error *error) {
-        return epctx_backend_partition(&factory.backend, &model, take.data(), arena.get(), &groups,
-                                       &count, error);
+        return epctx_backend_partition(&backend, &model, take.data(), arena.get(), &groups, &count,
+                                       error);
     });
     for (size_t i = 0; i < count; i++) {
         std::vector<const OrtNode *> nodes;
@@ -402,6 +403,17 @@ void Ep::Load(const Records &records, const OrtNode **fused, const Kernels &kern
 
 // ------------------------------------------------------------------------------------------- EP
 
+constexpr const char *kOwnOptions[] = {"most_nodes",
+                                       nullptr}; // nodes in a partition, 0: any number
+
+size_t MostNodes(const epctx::Options &options, size_t otherwise) {
+    const char *text = options.Own("most_nodes");
+    std::uint64_t number = otherwise;
+    if (text && (!epctx_str_number(epctx_str_of(text), &number) || number > SIZE_MAX))
+        epctx::Fail(EPCTX_ERR_ARG, "option most_nodes: expected a number, found '%s'", text);
+    return static_cast<size_t>(number);
+}
+
 void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
                  OrtNodeComputeInfo **infos, OrtNode **context_nodes) {
     if (count == 0) return;
@@ -425,8 +437,9 @@ void Ep::Compile(const OrtGraph **graphs, const OrtNode **fused, size_t count,
 }
 
 Ep::Ep(Factory &owner, Ort::ConstSessionOptions session, const OrtLogger *to)
-    : ort131_ep{}, factory(owner), logger(to), options(session, to, vector::kName),
-      buffers(session) {
+    : ort131_ep{}, factory(owner), backend(owner.backend), logger(to),
+      options(session, to, vector::kName, kOwnOptions), buffers(session) {
+    backend.most_nodes = MostNodes(options, backend.most_nodes);
     if (On(EPCTX_OPTION_SHARE_EP_CONTEXTS) && (buffers.Reads() || buffers.Writes())) {
         epctx::Fail(EPCTX_ERR_ARG,
                     "ep.share_ep_contexts needs files: binaries that the application "

@@ -98,14 +98,14 @@ typedef struct epctx_ort_record {
 /* Before, ORT cannot register what is compiled in two bodies of one model (seen with 1.24.3, not
  * with 1.29.0): bodies stay on the CPU. */
 #define EPCTX_ORT_BODIES_API 29
-/* The hash of bodies goes into `rest` of their nodes. */
+/* The hash of bodies goes into `extra_hash` of their nodes. */
 #define EPCTX_ORT_RECORD_HASHED 1
 /* It is a body: values of outer graphs are found by their names, they are no inputs. */
 #define EPCTX_ORT_RECORD_BODY 2
 
 /* Bodies of control-flow nodes are in their attributes (since ORT 1.29).
  * `fused`: take inputs and outputs, and their order, from this node; NULL: from the graph.
- * With `fused` nodes have `rest`, as epctx_graph_hash needs it.
+ * With `fused` nodes have `extra_hash`, as epctx_graph_hash needs it.
  * The payload of EPContext nodes stays empty, it may be gigabytes: epctx_ort_context_node_read. */
 OrtStatus *epctx_ort_record_read(epctx_ort_record *record, const epctx_ort_api *api,
                                  const OrtGraph *graph, const OrtNode *fused);

@@ -285,7 +285,7 @@ bool epctx_ort_hides(const epctx_node *node) {
 static OrtStatus *read_record(epctx_ort_record *record, const epctx_ort_api *api,
                               const OrtGraph *graph, const OrtNode *fused, int kind);
 
-/* Bodies of the node, into its attributes; their hash into `rest`. */
+/* Bodies of the node, into its attributes; their hash into `extra_hash`. */
 static OrtStatus *read_bodies(epctx_ort_record *record, const OrtNode *node, epctx_node *out,
                               epctx_attr *attrs) {
     const OrtApi *ort = record->api->ort;

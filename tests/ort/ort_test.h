@@ -402,6 +402,7 @@ typedef struct context_spec {
     const void *payload;
     size_t payload_size;
     int64_t main_context, embed_mode;
+    int64_t remark_number; /* instead of the text; 0: none */
 } context_spec;
 
 ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const char *name,
@@ -417,6 +418,7 @@ ORT_UNUSED static void add_context(onnx_model *m, const context_spec *c, const c
     if (c->architecture) onnx_attr_text(&attrs, "hardware_architecture", c->architecture);
     if (c->sdk) onnx_attr_text(&attrs, "ep_sdk_version", c->sdk);
     if (c->remark) onnx_attr_text(&attrs, "remark", c->remark); /* the EP's own */
+    if (c->remark_number) onnx_attr_int(&attrs, "remark", c->remark_number);
     onnx_node(&m->graph, "EPContext", "com.microsoft", name, in, out, &attrs);
 }
 
