@@ -466,7 +466,7 @@ quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
 sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
 sample="$sample file_per_generation data_flags_7 data_name_tidied data_read_code "
-sample="$sample weightless_ignored source_buffer_ignored "
+sample="$sample weightless_ignored source_buffer_ignored first_graph "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in
