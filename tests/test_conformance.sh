@@ -461,12 +461,16 @@ EPCTX_BAD_EP=ignores_prefix "$program" "$build/libbad_ep.so" --only EPC-080 >"$o
 if [ "$(grep -c ^FAILED "$out")" -eq 1 ]; then ok "conformance one event is one failure"; else
     fail "conformance one event is one failure" "$(grep ^FAILED "$out")"
 fi
+EPCTX_BAD_EP=always_embeds "$program" "$build/libbad_ep.so" --only API-002 >"$out" 2>"$err"
+code=$?
+said "conformance always_embeds: why no callback is called" 1 \
+    "found 0 calls, and the context is in the node although embed mode 0 was asked for"
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
 sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
 sample="$sample file_per_generation data_flags_7 data_name_tidied data_read_code "
-sample="$sample weightless_ignored source_buffer_ignored first_graph "
+sample="$sample weightless_ignored source_buffer_ignored first_graph always_embeds "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in

@@ -201,13 +201,14 @@ static void find_foreign(trial *t, attempts *a, char *out) {
     }
 }
 
-/* An EP that only embeds says so; one that writes a file must not. */
+/* An EP that only embeds refuses embed mode 0: who asks for a file gets it, or is told. */
 static void check_mode(trial *t, bool wanted_inside, bool inside) {
     char names[16][256];
     if (wanted_inside || !inside) return;
-    if (judge(t, "EPC-071", list_files("out", names, 16) == 1,
-              "embed mode 0 was asked for: a file was written, and the node says embed_mode 1"))
-        remark(t, "EPC-071", "embed mode 0 was asked for, and the context is embedded");
+    judge(t, "EPC-071 EPC-042", false,
+          "embed mode 0 was asked for: expected a file, or NOT_IMPLEMENTED; found %s",
+          list_files("out", names, 16) == 1 ? "the context in the node"
+                                            : "a file, and embed_mode 1 in the node");
 }
 
 static void find_contexts(trial *t) {

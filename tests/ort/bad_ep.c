@@ -168,6 +168,7 @@ static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options,
     if (status) return status;
     memset(&session, 0, sizeof session);
     session.generates = strcmp(text_of(*out, "ep.context_enable"), "1") == 0;
+    if (fault("always_embeds")) real->AddKeyValuePair(*out, "ep.context_embed_mode", "1");
     session.embeds = strcmp(text_of(*out, "ep.context_embed_mode"), "1") == 0;
     session.shares = strcmp(text_of(*out, "ep.share_ep_contexts"), "1") == 0;
     session.stops = strcmp(text_of(*out, "ep.stop_share_ep_contexts"), "1") == 0;
