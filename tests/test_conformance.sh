@@ -435,6 +435,9 @@ again all_wrong PLG-009 0 array
 again compiles_again EPC-097 1 "not compatible with any"
 again dies_on_scalar EPC-003 134
 again ignores_context_path EPC-105 1 "set ep.context_file_path"
+again claims_relu PLG-008 1 "the compiler knows no Relu"
+again data_other_name API-003 0 "write callback: out/"
+again first_graph EPC-107 0 "suite made 1 other"
 command_line "a folder for failures that is there" 2 "File exists" "$EPCTX_TOY_EP" \
     --keep "$work/kept"
 

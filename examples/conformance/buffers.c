@@ -92,7 +92,7 @@ static void set_reader(OrtSessionOptions *options, void *user) {
                ->SessionOptionsSetEpContextDataReadFunc(options, read_data, user));
 }
 
-static void set_writer(OrtModelCompilationOptions *options, void *user) {
+void set_writer(OrtModelCompilationOptions *options, void *user) {
     ort_ok(ort131_compile_of(ort_compile, ort_version)
                ->ModelCompilationOptions_SetEpContextDataWriteFunc(options, write_data, user));
 }

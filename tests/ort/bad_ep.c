@@ -886,6 +886,8 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     if (!loads && session.generates && fault("dies_at_compile")) crash();
     if (loads && session.shares && fault("no_sharing_here"))
         return make_status(ORT_FAIL, "Shared weights buffer isn't supported on this platform");
+    if (!loads && fault("claims_relu") && has_op(graphs[0], "Relu"))
+        return make_status(ORT_EP_FAIL, "the compiler knows no Relu");
     if (!loads && fault("claims_too_much")) return make_status(ORT_EP_FAIL, "the compiler gave up");
     if (!loads && session.generates && !session.embeds && fault("only_embeds")) {
         return make_status(ORT_NOT_IMPLEMENTED,
