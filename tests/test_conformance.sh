@@ -435,6 +435,9 @@ again all_wrong PLG-009 0 array
 again compiles_again EPC-097 1 "not compatible with any"
 again dies_on_scalar EPC-003 134
 again ignores_context_path EPC-105 1 "set ep.context_file_path"
+again claims_relu PLG-008 1 "the compiler knows no Relu"
+again data_other_name API-003 0 "write callback: out/"
+again first_graph EPC-107 0 "suite made 1 other"
 command_line "a folder for failures that is there" 2 "File exists" "$EPCTX_TOY_EP" \
     --keep "$work/kept"
 
@@ -461,12 +464,16 @@ EPCTX_BAD_EP=ignores_prefix "$program" "$build/libbad_ep.so" --only EPC-080 >"$o
 if [ "$(grep -c ^FAILED "$out")" -eq 1 ]; then ok "conformance one event is one failure"; else
     fail "conformance one event is one failure" "$(grep ^FAILED "$out")"
 fi
+EPCTX_BAD_EP=always_embeds "$program" "$build/libbad_ep.so" --only API-002 >"$out" 2>"$err"
+code=$?
+said "conformance always_embeds: why no callback is called" 1 \
+    "found 0 calls, and the context is in the node although embed mode 0 was asked for"
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
 sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
 sample="$sample file_per_generation data_flags_7 data_name_tidied data_read_code "
-sample="$sample weightless_ignored source_buffer_ignored "
+sample="$sample weightless_ignored source_buffer_ignored first_graph always_embeds "
 grep -v '^#' tests/faults.txt >"$work/faults"
 while read -r name rule words; do
     case "$sample" in

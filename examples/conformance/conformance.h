@@ -98,6 +98,7 @@ typedef struct board {
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
     char again[8000];  /* the last session, in Python, if failures are kept */
+    size_t sessions;   /* and compilations that it has made */
     bool platform;     /* the EP has said that this machine cannot do what it was asked */
     /* What others need: */
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
@@ -339,6 +340,9 @@ bool change_attr(const char *from, const char *to, const char *attr, const char 
 
 /* Notes it in the board; ort_spec.seen. */
 void note_session(const ort_spec *spec, const ort_output *to);
+/* For ort_output.more: the write callback for context data of buffers.c. */
+void set_writer(OrtModelCompilationOptions *options, void *user);
+
 /* request.keep gets a folder of the rule's name: the experiment's files and again.py. */
 void keep_failure(const trial *t, const char *rule_id, const char *text);
 

@@ -72,13 +72,16 @@ static void put_model(const trial *t, FILE *out, const ort_spec *spec) {
 }
 
 static void put_compilation(const trial *t, FILE *out, const ort_spec *spec, const ort_output *to) {
+    static const char writer[] =
+        "compiler.set_ep_context_data_write_func(\n"
+        "    lambda name, data: print('write callback:', name, data.size))\n";
     const char *slash = to->path ? strrchr(to->path, '/') : NULL;
     fputs("compiler = onnxruntime.ModelCompiler(options, ", out);
     put_model(t, out, spec);
     fprintf(out,
             ", embed_compiled_data_into_model=%s)\n"
-            "os.makedirs('again', exist_ok=True)\ncompiler.compile_to_file('again/' + ",
-            to->embed ? "True" : "False");
+            "%sos.makedirs('again', exist_ok=True)\ncompiler.compile_to_file('again/' + ",
+            to->embed ? "True" : "False", to->more == set_writer ? writer : "");
     put_quoted(out, slash ? slash + 1 : "m_ctx.onnx");
     fputs(")\nprint(os.listdir('again'))\n", out);
 }
@@ -86,7 +89,8 @@ static void put_compilation(const trial *t, FILE *out, const ort_spec *spec, con
 static void put_run(const trial *t, FILE *out, const ort_spec *spec) {
     fputs("session = onnxruntime.InferenceSession(", out);
     put_model(t, out, spec);
-    fputs(", options)\n"
+    /* Else ORT's Python goes on with the CPU EP where this one refuses the model. */
+    fputs(", options, enable_fallback=0)\n"
           "types = {'tensor(int8)': 'int8', 'tensor(uint8)': 'uint8'}\nvalues = {}\n"
           "for one in session.get_inputs():\n"
           "    shape = [d if isinstance(d, int) else 1 for d in one.shape]\n"
@@ -99,6 +103,7 @@ static void put_run(const trial *t, FILE *out, const ort_spec *spec) {
 void note_session(const ort_spec *spec, const ort_output *to) {
     const trial *t = (const trial *)spec->seen_by;
     char here[PATH_MAX];
+    t->board->sessions++;
     /* The last byte stays 0, however long the options are. */
     FILE *out = fmemopen(t->board->again, sizeof t->board->again - 1, "w");
     if (!out) return;
@@ -170,5 +175,11 @@ void keep_failure(const trial *t, const char *rule_id, const char *text) {
           "os.chdir(os.path.dirname(os.path.abspath(__file__)))\n",
           out);
     fputs(t->board->again, out);
+    if (t->board->sessions > 1)
+        fprintf(out, "print('Before it the suite made %zu other%s, which it may need.')\n",
+                t->board->sessions - 1, t->board->sessions > 2 ? "s" : "");
+    fputs("print('The suite found:', ", out);
+    put_quoted(out, text);
+    fputs(")\n", out);
     fclose(out);
 }

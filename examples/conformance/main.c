@@ -227,6 +227,7 @@ static void begin_experiment(board *b, const experiment *e, int model) {
     b->model = model;
     b->returned = b->platform = false;
     b->judging[0] = b->gave_up[0] = b->again[0] = '\0';
+    b->sessions = 0;
     b->step = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }

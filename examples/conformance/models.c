@@ -30,7 +30,7 @@ typedef struct builder {
     epctx_error error;
     form form;
     unsigned count;
-    unsigned seed;          /* of weights */
+    unsigned seed;          /* of the first weight */
     const char *node_names; /* before the numbers */
     epctx_view graph;       /* empty: the main graph */
     bool open_batch;
@@ -231,13 +231,15 @@ static void s_node(builder *b, const char *op, const char *first, const char *se
 
 /* ------------------------------------------------------------------ weights */
 
-/* One has the byte 0a, which writing in text mode would change. */
-static float weight_at(unsigned seed, size_t i) {
+/* Of the nth tensor: no two of a model are equal, or a node that runs another one's graph would
+ * give the right numbers. One number has the byte 0a, which writing in text mode would change. */
+static float weight_at(unsigned n, size_t i) {
     if (i == 3) return 1.0f + 10.0f / (1 << 23);
-    return (float)((int)((i * 7 + seed * 13) % 17) - 8) / 16.0f;
+    return (float)((int)((i * 7 + n * 13) % 17) - 8) / 16.0f;
 }
 
 static void put_constant(builder *b, const char *name, const int64_t *dims, int32_t rank) {
+    const unsigned n = b->seed + b->weight_count;
     const unsigned at = b->weight_count++ % MOST_WEIGHTS;
     float *floats = b->floats[at];
     uint8_t *bytes = b->bytes[at];
@@ -245,7 +247,7 @@ static void put_constant(builder *b, const char *name, const int64_t *dims, int3
     size_t count = 1, i;
     for (i = 0; i < (size_t)rank; i++) count *= (size_t)dims[i];
     for (i = 0; i < count; i++) {
-        floats[i] = weight_at(b->seed, i);
+        floats[i] = weight_at(n, i);
         bytes[i] = (uint8_t)((int)(floats[i] / quant_scale) + quant_zero[b->form]);
     }
     if (b->form == FORM_INT8) {
@@ -445,7 +447,6 @@ static void constants(builder *b) {
         snprintf(weight, sizeof weight, "w%u", i);
         snprintf(out, sizeof out, "y%u", i);
         output(b, out, full);
-        b->seed = i;
         put_constant(b, weight, shapes[i], ranks[i]);
         if (i % 2 == 0)
             s_node(b, b->ep.weighted, x, weight, out);

@@ -112,7 +112,10 @@ static void put_rule(const trial *t, FILE *out, size_t i, size_t root) {
     if (o.shown && *o.shown->text)
         fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
     again_of(t, i, o.verdict, again);
-    if (*again) fprintf(out, "                without the suite: python3 %s\n", again);
+    if (*again)
+        fprintf(out,
+                "                without the suite, where Python has onnxruntime: python3 %s\n",
+                again);
     if (i == root) fputs("                begin here: other failures may follow from it\n", out);
 }
 

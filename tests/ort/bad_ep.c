@@ -168,6 +168,7 @@ static OrtStatus *ORT_API_CALL read_config(const OrtSessionOptions *options,
     if (status) return status;
     memset(&session, 0, sizeof session);
     session.generates = strcmp(text_of(*out, "ep.context_enable"), "1") == 0;
+    if (fault("always_embeds")) real->AddKeyValuePair(*out, "ep.context_embed_mode", "1");
     session.embeds = strcmp(text_of(*out, "ep.context_embed_mode"), "1") == 0;
     session.shares = strcmp(text_of(*out, "ep.share_ep_contexts"), "1") == 0;
     session.stops = strcmp(text_of(*out, "ep.stop_share_ep_contexts"), "1") == 0;
@@ -446,11 +447,34 @@ static OrtStatus *read_context(const OrtOpAttr *attr, void *data, size_t room, s
     return give_text(text, size, data, room, out);
 }
 
+/* The attributes by which a node finds its graph, of the first node that Compile gets. */
+static struct {
+    const char *attr;
+    char text[1000];
+    size_t size;
+    bool known;
+} first_node[] = {{"partition_name", "", 0, false}, {"notes", "", 0, false}};
+
+static OrtStatus *read_as_first(size_t at, const OrtOpAttr *attr, void *data, size_t room,
+                                size_t *out) {
+    OrtStatus *status;
+    if (!first_node[at].known) {
+        status = real->ReadOpAttr(attr, ORT_OP_ATTR_STRING, first_node[at].text,
+                                  sizeof first_node[at].text, &first_node[at].size);
+        if (status) return status;
+        first_node[at].known = true;
+    }
+    return give_text(first_node[at].text, first_node[at].size, data, room, out);
+}
+
 static OrtStatus *ORT_API_CALL read_attr(const OrtOpAttr *attr, OrtOpAttrType type, void *data,
                                          size_t room, size_t *out) {
     const char *name = NULL;
     OrtStatus *status = real->OpAttr_GetName(attr, &name);
+    size_t i;
     if (status) return status;
+    for (i = 0; i < 2 && fault("first_graph"); i++)
+        if (strcmp(name, first_node[i].attr) == 0) return read_as_first(i, attr, data, room, out);
     if (strcmp(name, "ep_cache_context") == 0) return read_context(attr, data, room, out);
     if (strcmp(name, "source") == 0 && fault("any_source"))
         return give_text(EP_NAME, strlen(EP_NAME), data, room, out);
@@ -842,6 +866,7 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     const bool loads = has_op(graphs[0], "EPContext");
     OrtStatus *status;
     size_t i, rank;
+    first_node[0].known = first_node[1].known = false;
     for (i = 0; i < count && fault("dies_on_scalar") && loads; i++) {
         first_input(graphs[i], &rank, 0);
         if (rank == 0) crash();
@@ -861,6 +886,8 @@ static OrtStatus *ORT_API_CALL compile(OrtEp *self, const OrtGraph **graphs, con
     if (!loads && session.generates && fault("dies_at_compile")) crash();
     if (loads && session.shares && fault("no_sharing_here"))
         return make_status(ORT_FAIL, "Shared weights buffer isn't supported on this platform");
+    if (!loads && fault("claims_relu") && has_op(graphs[0], "Relu"))
+        return make_status(ORT_EP_FAIL, "the compiler knows no Relu");
     if (!loads && fault("claims_too_much")) return make_status(ORT_EP_FAIL, "the compiler gave up");
     if (!loads && session.generates && !session.embeds && fault("only_embeds")) {
         return make_status(ORT_NOT_IMPLEMENTED,
