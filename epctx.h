@@ -14082,6 +14082,11 @@ static epctx_status epctx__convert_put_file(epctx__convert *c, const epctx_outpu
     return EPCTX_OK;
 }
 
+static bool epctx__has_node_word(const char *pattern) {
+    while (*pattern != '\0' && !epctx_str_starts(epctx_str_of(pattern), "{node}")) pattern++;
+    return *pattern != '\0';
+}
+
 /* A file for a context, with the first free name. */
 static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *n) {
     const epctx_profile *profile = n->ep->profile;
@@ -14096,7 +14101,7 @@ static epctx_status epctx__extract_file(epctx__convert *c, epctx__context_node *
     number = epctx_map_get(&c->taken, epctx_str_of(base));
     if (number != EPCTX_MAP_NONE) {
         /* Names of nodes may differ only in what no file name takes. */
-        if (c->opts.name != NULL && strstr(c->opts.name, "{node}") == NULL) {
+        if (c->opts.name != NULL && !epctx__has_node_word(c->opts.name)) {
             return epctx_fail(c->error, EPCTX_ERR_PATH,
                               "another context of this model is named '%s': choose a node, or a "
                               "name with {node}",

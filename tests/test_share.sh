@@ -198,7 +198,7 @@ rm -r sub
 touch b_ctx.onnx
 expect "dry run: an output is there" 1 "-f replaces it" compile --dry-run a.onnx b.onnx
 rm b_ctx.onnx
-expect "-o -" 2 "cannot go to standard output" compile -o - a.onnx
+expect "-o -" 2 "write ./- for a file" compile -o - a.onnx
 expect "an option of another phase" 2 "the option applies to the phase load" \
     compile -C "ep.context_source_model_path|x.onnx" a.onnx
 expect "a group of one" 0 "files          2" compile -C "ep.share_ep_contexts|1" a.onnx
