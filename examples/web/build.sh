@@ -15,9 +15,9 @@ make -s build/view_page.h build/facts_table.h
 commands="commands/convert commands/copy commands/diff commands/diff_partitions
     commands/diff_text commands/explain commands/info commands/info_binary commands/lint
     commands/ls commands/npu_dump commands/scan commands/view core/cli core/cure core/fail
-    core/findings core/given core/guess core/json core/json_writer core/judge core/neighbours
-    core/npu core/npu_graph core/options core/output core/report core/rules core/session
-    core/session_keys core/target core/tensors core/text core/values core/vendors
+    core/findings core/given core/guess core/json core/json_writer core/judge core/listings
+    core/neighbours core/npu core/npu_graph core/options core/output core/report core/rules
+    core/session core/session_keys core/target core/tensors core/text core/values core/vendors
     delivery/delivery delivery/each delivery/find delivery/genai delivery/genai_schema
     delivery/package_lint delivery/tree view/view_graph view/view_npu"
 emulated="-D_WASI_EMULATED_SIGNAL -D_WASI_EMULATED_MMAN -D_WASI_EMULATED_PROCESS_CLOCKS"
