@@ -173,6 +173,10 @@ command_line "a folder without ONNX Runtime" 2 "it holds no libonnxruntime.so.1"
     "$EPCTX_TOY_EP" --ort "$work"
 command_line "the folder of ONNX Runtime" 0 "" "$EPCTX_TOY_EP" --only PLG-001 \
     --ort "$(dirname "$(sh tests/deps.sh where ort)")"
+whole=$(cd "$(dirname "$program")" && pwd)/$(basename "$program")
+(cd "$work" && unset EPCTX_ORT_LIBRARY && "$whole" "$whole" --only PLG-001) >"$out" 2>"$err"
+code=$?
+said "conformance no ONNX Runtime outside the source tree" 2 "name it with --ort"
 command_line "no name behind the colon" 2 "a name is missing behind the colon" "$EPCTX_TOY_EP:"
 command_line "an EP that the library has not" 4 "lists no device here of Other" \
     "$EPCTX_TOY_EP" Other --only PLG-050

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static pthread_mutex_t ort_log_lock = PTHREAD_MUTEX_INITIALIZER; /* sessions log from any thread */
 
@@ -101,6 +102,7 @@ bool ort_library(char *out, size_t size) {
     const char *set = getenv("EPCTX_ORT_LIBRARY");
     FILE *pipe;
     if (set) return (size_t)snprintf(out, size, "%s", set) < size;
+    if (access("tests/deps.sh", R_OK) != 0) return false; /* not in the source tree */
     pipe = popen("sh tests/deps.sh where ort", "r");
     if (!pipe) return false;
     if (!fgets(out, (int)size, pipe)) out[0] = '\0';
@@ -125,7 +127,10 @@ bool ort_open(bool virtual_devices) {
     /* Before the library initializes; later is too late. */
     setenv("ORT_DISABLE_TELEMETRY", "1", 1);
     if (!ort_library(path, sizeof path)) {
-        snprintf(ort_text, sizeof ort_text, "no ONNX Runtime: tests/deps.sh demo");
+        snprintf(
+            ort_text, sizeof ort_text,
+            "no ONNX Runtime found: name it with --ort or EPCTX_ORT_LIBRARY; in the source tree, "
+            "tests/deps.sh demo fetches it");
         return false;
     }
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
