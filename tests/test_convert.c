@@ -215,12 +215,12 @@ TEST(names_from_nodes_that_are_alike) {
     add_epnode(&graph, "", "w", "z", 1, 1, "FakeEP", "r", "a third", 7);
     add_epnode(&graph, "", "z", "y", 1, 1, "FakeEP", "s", "the 4th", 7);
     CHECK_TRUE(drive_open(&d, end_model(&graph)));
-    d.opts.name = "{node}.bin";
+    d.opts.common.name = "{node}.bin";
     CHECK_OK(ops_extract(&d.model, &d.opts, &d.changes, &d.error), d.error);
     CHECK_UINT(d.changes.file_count, 4);
     for (i = 0; i < d.changes.file_count; i++) CHECK_STR(d.changes.files[i].name, names[i]);
     epctx_edit_undo(&d.model, 0);
-    d.opts.name = "{stem}.bin";
+    d.opts.common.name = "{stem}.bin";
     CHECK_INT(ops_extract(&d.model, &d.opts, &d.changes, &d.error), EPCTX_ERR_PATH);
     CHECK_HAS(d.error.message, "choose a node, or a name with {node}");
     drive_close(&d);
