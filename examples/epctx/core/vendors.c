@@ -161,12 +161,13 @@ static const char *without_brand(const char *text) {
 bool vendor_chip_of(const char *text, vendor_chip *out) {
     const fact *f = NULL;
     size_t at = 0;
-    if (*text >= '0' && *text <= '9' && text[strspn(text, "0123456789")] == '\0')
+    if (*text >= '0' && *text <= '9' && text[strspn(text, "0123456789")] == '\0') {
         f = chip_of_number(text);
-    else
+    } else {
         text = without_brand(text);
-    while ((f = facts_next("chip", &at)) != NULL && !is_called(f, text))
-        ;
+        while ((f = facts_next("chip", &at)) != NULL && !is_called(f, text))
+            ;
+    }
     if (f != NULL) read_chip(f, out);
     return f != NULL;
 }
