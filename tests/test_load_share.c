@@ -578,12 +578,14 @@ TEST(place_of_the_source) {
     CHECK_HAS(error.message, "the weights are in the source model 's.onnx', which is not beside");
     opts.source_model_path = at("s.onnx");
     CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
+    bytes_free(&b);
     add_weightless(&unnamed, "n", "x", "y", NULL, weight_line("w", numbers, 8));
     b = new_model(&unnamed);
     CHECK_OK(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error), error);
     opts.source_model_path = NULL;
     CHECK_INT(epctx_status_to_ort(load_one(&b, NULL, &backend, NULL, &opts, NULL, &error)), 10);
     CHECK_HAS(error.message, "which the node does not name: set ep.context_source_model_path");
+    bytes_free(&b);
 }
 
 /* A weight that was found right once is not taken for one of another size or hash. */
