@@ -6867,20 +6867,6 @@ static bool epctx__is_uniform(epctx_span first, epctx_span last, uint64_t size) 
            (last.data == first.data || epctx__is_one_byte(epctx__str(last.data, last.size), byte));
 }
 
-static epctx_binary_kind epctx__kind_of(const epctx__ends *e) {
-    epctx__traits t;
-    epctx_binary_kind kind;
-    memset(&t, 0, sizeof t);
-    epctx__look_at(&t, e->first, false);
-    epctx__look_at(&t, e->last, true);
-    if (epctx_str_starts(e->first, "version https://git-lfs")) return EPCTX_BINARY_LFS_POINTER;
-    if (epctx__is_crlf(&t)) return EPCTX_BINARY_CRLF;
-    if (epctx__is_utf8_converted(&t)) return EPCTX_BINARY_UTF8;
-    kind = epctx__magic_kind(e);
-    if (kind == EPCTX_BINARY_UNKNOWN) kind = epctx__text_kind(e, &t);
-    return kind != EPCTX_BINARY_UNKNOWN ? kind : epctx__layout_kind(e);
-}
-
 /* Bytes that a file of this kind must have, by what it says at its beginning; 0: it does not. */
 static uint64_t epctx__expected_size(const epctx__ends *e, epctx_binary_kind kind) {
     const uint64_t most = UINT64_MAX / 4;
@@ -6903,6 +6889,21 @@ static uint64_t epctx__expected_size(const epctx__ends *e, epctx_binary_kind kin
     case EPCTX_BINARY_ONNX: return epctx__model_bytes(e->first, &told);
     default: return 0;
     }
+}
+
+static epctx_binary_kind epctx__kind_of(const epctx__ends *e) {
+    epctx__traits t;
+    epctx_binary_kind kind = epctx__magic_kind(e);
+    /* Whatever converts line ends or characters changes the size. */
+    const bool converts = kind == EPCTX_BINARY_UNKNOWN || epctx__expected_size(e, kind) != e->size;
+    memset(&t, 0, sizeof t);
+    epctx__look_at(&t, e->first, false);
+    epctx__look_at(&t, e->last, true);
+    if (epctx_str_starts(e->first, "version https://git-lfs")) return EPCTX_BINARY_LFS_POINTER;
+    if (converts && epctx__is_crlf(&t)) return EPCTX_BINARY_CRLF;
+    if (converts && epctx__is_utf8_converted(&t)) return EPCTX_BINARY_UTF8;
+    if (kind == EPCTX_BINARY_UNKNOWN) kind = epctx__text_kind(e, &t);
+    return kind != EPCTX_BINARY_UNKNOWN ? kind : epctx__layout_kind(e);
 }
 
 /* Whether fields of a model stand behind what its beginning tells. */
