@@ -174,15 +174,35 @@ fi
 rm -f huge huge.onnx
 mkdir locked
 cp plain_ctx.onnx locked/m.onnx
+cp "$(ls ./*.bin | head -n 1)" locked/old.bin
 chmod 555 locked
 before=$(state)
-if [ "$(id -u)" -ne 0 ]; then
-    epctx set locked/m.onnx --in-place notes=x
-    refused "a folder that is read-only" 1 "locked/m.onnx"
-elif command -v setpriv >/dev/null; then
-    setpriv --inh-caps=-all --bounding-set=-all "$epctx" set locked/m.onnx --in-place \
-        notes=x >"$out" 2>"$err"; code=$?
-    refused "a folder that is read-only" 1 "locked/m.onnx"
+# in_locked NAME TEXT ARGUMENTS...: refused with TEXT, in the command and in its dry run.
+in_locked() {
+    name=$1 text=$2
+    shift 2
+    for dry in "" --dry-run; do
+        # shellcheck disable=SC2086
+        $plainly "$epctx" "$@" $dry >"$out" 2>"$err"
+        code=$?
+        refused "a folder that is read-only: $name $dry" 1 "$text"
+    done
+}
+plainly=
+[ "$(id -u)" -ne 0 ] || plainly="setpriv --inh-caps=-all --bounding-set=-all"
+if [ -z "$plainly" ] || command -v setpriv >/dev/null; then
+    in_locked "set --in-place" locked/m.onnx set locked/m.onnx --in-place notes=x
+    ln -s locked/m.onnx into_locked.onnx
+    before=$(state)
+    in_locked "set through a link" "ermission denied" set into_locked.onnx --in-place notes=x
+    rm into_locked.onnx
+    before=$(state)
+    in_locked "set -o" locked/new.onnx set plain_ctx.onnx -o locked/new.onnx notes=x
+    in_locked "merge" locked/ merge plain_ctx.onnx partly_ctx.onnx -o locked/new.onnx
+    in_locked "embed" locked/new.onnx embed plain_ctx.onnx -o locked/new.onnx
+    in_locked "compile" locked/new.onnx compile plain.onnx -o locked/new.onnx
+    in_locked "mv" locked mv locked/old.bin locked/new.bin
+    in_locked "package" locked/new package plain_ctx.onnx -o locked/new
 else
     echo "skip a folder that is read-only: root may write it, and there is no setpriv"
 fi
@@ -197,6 +217,14 @@ if "$python" -m json.tool <"$out" >/dev/null 2>&1; then ok "the plan is JSON"
 else fail "the plan is JSON" "it is not"; fi
 if [ "$before" = "$(state)" ]; then ok "a plan writes nothing"
 else fail "a plan writes nothing" "a file changed"; fi
+for twice in "notes=a notes=b" "extra:int=1 extra:string=x" "metadata:k=a metadata:k=b" \
+    "opset:=13 opset:ai.onnx=14" "model:domain=a graph:name=b model:domain=c"; do
+    # shellcheck disable=SC2086
+    refuses "two values for one place: $twice" 2 "is given two values" \
+        set plain_ctx.onnx -o new.onnx $twice
+done
+epctx set plain_ctx.onnx -n model:domain=a graph:doc_string=b metadata:domain=c domain:string=d
+worked "one name in four places" "metadata: 'domain' = 'c'"
 refuses "a plan that cannot be" 1 "exists" set plain_ctx.onnx -n -o a.onnx notes=x
 
 # -- names --

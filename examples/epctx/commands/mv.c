@@ -214,6 +214,7 @@ static int move(output *out, const char *from, const char *to, const char *const
     opts.derived = found;
     opts.moved_fn = tell;
     opts.user = out;
+    if (out->dry_run && cli_writable(to, &error) != EPCTX_OK) return cli_fail(&error);
     /* A model that another process changed meanwhile is read again. */
     for (i = 0; i < ATTEMPTS && status == EPCTX_ERR_CHANGED; i++)
         status = epctx_move_binary(from, to, models, count, &opts, &report, &error);

@@ -883,7 +883,7 @@ static bool write_package(package *p) {
     int home, here;
     bool good;
     if (!name_folder(p) || !target_free(p)) return false;
-    if (p->dry_run) return write_all(p);
+    if (p->dry_run) return cli_writable(p->path, &p->error) == EPCTX_OK && write_all(p);
     cli_signals_keep(true);
     if (mkdir(p->folder, 0777) != 0) return fail_system(p, p->folder);
     home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

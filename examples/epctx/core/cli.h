@@ -195,6 +195,10 @@ uint64_t cli_file_size(const char *file);
  * removes what is unfinished; while names change it waits until the tool is done. */
 const epctx_io *cli_io(void);
 
+/* For dry runs: whether a file or folder `path` can be made, or replaced through links. Errors: IO
+ * (the folder may not be written). */
+epctx_status cli_writable(const char *path, epctx_error *error);
+
 /* For epctx_hooks: what was read leaves memory, if a file that cli_io mapped is there. */
 void cli_spent(void *user, const void *data, size_t size);
 /* Files with these names in a folder, all of them or none; existing ones are replaced, links are

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "neighbours.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -258,6 +259,23 @@ const epctx_io *cli_io(void) {
     io.link_fn = link_file;
     io.lock_fn = lock;
     return &io;
+}
+
+epctx_status cli_writable(const char *path, epctx_error *error) {
+    char *real = realpath(path, NULL);
+    char folder[EPCTX_PATH_MAX];
+    epctx_str place = epctx_str_of(real != NULL ? real : path);
+    epctx_status status;
+    while (place.size > 1 && place.data[place.size - 1] == '/') place.size--;
+    status =
+        epctx_path_join(epctx_path_folder(place), epctx_str_of("."), folder, sizeof folder, error);
+    free(real);
+    if (status == EPCTX_OK && access(folder, W_OK | X_OK) != 0) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "nothing can be written into its folder: %s",
+                            strerror(errno));
+        epctx_blame(error, path, NULL, NULL);
+    }
+    return status;
 }
 
 /* -- files that are no models -- */

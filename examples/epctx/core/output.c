@@ -420,12 +420,13 @@ static int fail(const output *out, const epctx_error *error) {
     return cli_fail(error);
 }
 
-/* What --dry-run can know: the size and whether the place is free. */
+/* What --dry-run can know: the size, and whether the place is free and can be written. */
 static int plan_model(output *out, epctx_model *model) {
     epctx_error error;
     if (out->size > (uint64_t)EPCTX_MODEL_MAX && !out->allow_huge) return refuse_size(out);
     if (out->path != NULL && !out->to_stdout &&
-        epctx_output_check(epctx_model_io(model), out->path, out->policy, &error) != EPCTX_OK)
+        (epctx_output_check(epctx_model_io(model), out->path, out->policy, &error) != EPCTX_OK ||
+         cli_writable(out->path, &error) != EPCTX_OK))
         return fail(out, &error);
     if (out->path != NULL) output_file(out, "write", out->path, &out->size, NULL);
     return output_done(out);
@@ -523,6 +524,7 @@ int output_group(output *out, epctx_model *model, epctx_output_file *files, size
     epctx_error_clear(&error);
     opts.dry_run = out->dry_run;
     status = epctx_model_write_group(model, out->path, &opts, files, count, policy, &error);
+    if (status == EPCTX_OK && out->dry_run) status = cli_writable(out->path, &error);
     if (status != EPCTX_OK) return output_refuse(out, &error);
     for (i = 0; i < count; i++)
         output_file(out, files[i].kept ? "keep" : "write", files[i].path, &files[i].size, NULL);

@@ -143,6 +143,17 @@ bool target_parse(epctx_str what, target *out) {
     return true;
 }
 
+/* "ai.onnx" has two names. */
+static epctx_str place_name(const target *what) {
+    const bool standard = what->kind == TARGET_OPSET && epctx_str_is(what->name, "ai.onnx");
+    return standard ? epctx_str_of("") : what->name;
+}
+
+bool target_equal(const target *a, const target *b) {
+    return a->kind == b->kind && a->number == b->number &&
+           epctx_str_eq(place_name(a), place_name(b));
+}
+
 bool target_is_set_only(const target *what) {
     if (what->kind != TARGET_VALUE && what->kind != TARGET_DIM) return false;
     cli_misuse("value: and dim: are for `epctx set` only; `epctx dump FILE` shows types");
@@ -296,7 +307,8 @@ static int change_all(target_work *work, const char *const *whats, int count,
         return cli_fail(&work->error);
     work->mappings =
         (epctx_mapping *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->mappings);
-    if (work->mappings == NULL) code = cli_fail_text("out of memory");
+    work->done = (target *)epctx_arena_array(&work->arena, (size_t)count, sizeof *work->done);
+    if (work->mappings == NULL || work->done == NULL) code = cli_fail_text("out of memory");
     for (i = 0; i < count && code == CLI_OK; i++)
         if (!change(work, whats[i])) code = work->misused ? CLI_USAGE : CLI_FAILED;
     if (code == CLI_OK) code = output_model(&work->out, &work->model);

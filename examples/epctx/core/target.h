@@ -38,6 +38,8 @@ typedef struct target {
 
 /* Reads a WHAT; prints what is wrong otherwise. */
 bool target_parse(epctx_str what, target *out);
+/* Whether both are the same place, given as NAME or as NAME:TYPE. */
+bool target_equal(const target *a, const target *b);
 /* Says so if it is one that can only be set. */
 bool target_is_set_only(const target *what);
 /* The message that a target of kind MODEL or GRAPH is a field of. */
@@ -59,6 +61,8 @@ typedef struct target_work {
     size_t mapping_count;
     const char *mapped; /* the operand's value that the last mapping is of */
     target_nodes nodes;
+    target *done; /* by earlier operands */
+    size_t done_count;
     epctx_error error;
 } target_work;
 

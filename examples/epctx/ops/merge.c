@@ -809,12 +809,6 @@ static epctx_status guest_metadata(guest *g, epctx_view from, epctx_view into, e
 
 /* -- functions -- */
 
-static epctx_status guest_reserve(void *user, bool of_node, epctx_str name) {
-    guest *g = (guest *)user;
-    OPS_TRY(ops_join(g->w->arena, name, epctx_str_of(""), &name, g->error));
-    return ops_put(&g->w->inlined[of_node], name, 1, g->error);
-}
-
 /* Equal functions are stored once. */
 static epctx_status guest_functions(guest *g) {
     merge *w = g->w;
@@ -829,7 +823,6 @@ static epctx_status guest_functions(guest *g) {
         if (at == EPCTX_MAP_NONE) {
             OPS_TRY(ops_put(&w->functions, key, (uint32_t)w->function_views.count, g->error));
             OPS_TRY(ops_add_view(&w->function_views, w->arena, function.view, g->error));
-            OPS_TRY(inlined_names(&function, w->arena, guest_reserve, g, g->error));
             if (g->number > 0) {
                 OPS_TRY(epctx_edit_put_copy(w->model, epctx_model_root(w->model),
                                             EPCTX_FIELD_MODEL_FUNCTIONS, function.view,
@@ -997,6 +990,22 @@ static epctx_status merge_outputs(merge *w) {
 
 /* -- what must hold before anything is edited -- */
 
+static epctx_status keep_inlined(void *user, bool of_node, epctx_str name) {
+    merge *w = (merge *)user;
+    OPS_TRY(ops_join(w->arena, name, epctx_str_of(""), &name, w->error));
+    return ops_put(&w->inlined[of_node], name, 1, w->error);
+}
+
+/* What ORT gives when it inlines a function of any model is nobody's name, so the first model's
+ * values and nodes make way, too. */
+static epctx_status reserve_inlined(merge *w, const epctx_model *model) {
+    epctx_cursor functions = epctx_model_functions(model);
+    epctx_function_view function;
+    while (epctx_next_function(&functions, &function))
+        OPS_TRY(inlined_names(&function, w->arena, keep_inlined, w, w->error));
+    return EPCTX_OK;
+}
+
 static epctx_status check_part(merge *w, size_t number) {
     epctx_model *model = w->parts[number].model;
     epctx_cursor trainings = epctx_model_trainings(model);
@@ -1015,6 +1024,7 @@ static epctx_status check_part(merge *w, size_t number) {
         return epctx_fail(w->error, EPCTX_ERR_UNSUPPORTED, "training info cannot be merged");
     if (!w->opts.allow_stale) OPS_TRY(epctx_model_check_binary(model, NULL, w->error));
     OPS_TRY(epctx_lint_count(model, NULL, w->allowed, w->error));
+    OPS_TRY(reserve_inlined(w, model));
     w->ir_version = info.ir_version > w->ir_version ? info.ir_version : w->ir_version;
     return merge_partitions(w, number);
 }
