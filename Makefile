@@ -33,13 +33,13 @@ CFLAGS ?= -O2 -g1
 NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE
-# A build never changes the system: only these goals install what is missing.
+# Only these goals install what is missing: a plain build never changes the system.
 INSTALLING := demo test check bench plugin conformance matrix vendors deb amalgamate docs web lint format \
               mutate guards size coverage fuzz fetch deps-% %-programs
 ifeq ($(filter $(INSTALLING),$(MAKECMDGOALS)),)
 EPCTX_OFFLINE ?= 1
 endif
-# Exported when they are not set they would reach the programs as empty strings.
+# A variable that is not set would be exported as an empty string.
 $(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE PYTHON,$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
@@ -172,10 +172,10 @@ fetch:
 ## deps-X   only what goal X needs (demo, test, check, plugin, bench, matrix, vendors, docs, web, deb)
 DEPS := demo test check bench plugin matrix vendors deb nanopb docs web lint
 .PHONY: deps-build $(DEPS:%=deps-%)
-# First of all, so that what these goals want is said before anything is installed.
+# Compiler and tools come first: what is missing is said before anything is installed.
 deps-build:
 	@sh tests/deps.sh build $(filter demo test check bench plugin matrix vendors deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
-# Those that want no compiler need not wait for it.
+# These need no compiler.
 $(filter-out deps-nanopb deps-docs deps-web deps-lint,$(DEPS:%=deps-%)): deps-build
 $(DEPS:%=deps-%): deps-%:
 	@sh tests/deps.sh $*

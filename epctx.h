@@ -42,6 +42,7 @@
  *       epctx_model_close(&model);
  *
  * QUICK START: compile a model with a backend
+ *       // backend: your epctx_backend, or the one that epctx_npu_init fills
  *       epctx_gen_opts opts; // all zero: the defaults
  *       epctx_gen_report report;
  *       epctx_model model;
@@ -77,14 +78,15 @@
  *           return 1;
  *       }
  *
- * THE FIRST TWENTY FUNCTIONS
+ * THE FUNCTIONS YOU NEED FIRST
  *   read        epctx_model_open_file, epctx_model_close, epctx_model_graph,
  *               epctx_view_graph_nodes, epctx_next_node, epctx_view_is_epnode,
  *               epctx_view_read_epnode
- *   compile     epctx_generate; inside ORT: epctx_backend_partition, epctx_ep_begin and
- *               epctx_ep_compile, with options by epctx_options_init and epctx_options_read
+ *   compile     epctx_generate; inside ORT: epctx_backend_partition, epctx_ep_begin,
+ *               epctx_ep_compile, epctx_ep_finish, epctx_ep_context_nodes, epctx_ep_end, with
+ *               options by epctx_options_init and epctx_options_read
  *   load        epctx_load, epctx_unload; inside ORT: epctx_load_nodes; weights shared by several
- *               models: epctx_workspace_open
+ *               models: epctx_workspace_open, epctx_workspace_close
  *   change      epctx_edit_embed, epctx_edit_extract, epctx_edit_prefix, epctx_model_write_file
  *   firmware    epctx_scan_begin and epctx_scan_next find the context without a heap
  *   The rest is for what these do not do; each section of CONTENTS begins with what it is for.
@@ -103,6 +105,10 @@
  *   workspace         what the sessions of a group have in common
  *   build stamp       what a model was made from, in its metadata, to know whether it is stale
  *   profile           what the EP of a vendor reads and writes
+ *   weightless        a context without initializers: they stay in the source model
+ *   outside weight    one that a weightless context refers to, by name, size and hash
+ *   sidecar           a file beside a model that no attribute names
+ *   guarded           only this user and root can write it: such files need no copy
  *
  * OPTIONS: macros that you define before the header. In "all" files that include it, or only in the
  * "one" with the implementation; those in all must be the same everywhere.
@@ -141,13 +147,14 @@
  *   stack: epctx_walk (9 KiB), epctx_gen_report (13), epctx_file_lock (9), epctx_io_file (5).
  *
  * THREADS
- *   No global state. Any number of threads may read one model; opening, editing, writing and
- *   closing need exclusive access. Different models interact only through a workspace: give it a
+ *   No global state. Any number of threads may call functions that take a const epctx_model; all
+ *   others (open, edit, write, close) need exclusive access. Different models interact only through a workspace: give it a
  *   lock (>>share). Run-time calls of one context may come from many threads (>>ep).
  *
  * ERRORS
- *   Every fallible function returns epctx_status and fills an optional epctx_error: the message
- *   names file, node and attribute, what was expected and what was found. The first error wins.
+ *   Every fallible function returns epctx_status, clears an optional epctx_error and fills it on
+ *   failure: the message names file, node and attribute, what was expected and what was found.
+ *   Within one call the first error stays: epctx_fail does not overwrite it.
  *   epctx_status_to_ort() gives the OrtErrorCode value.
  *
  * TRUST
@@ -190,9 +197,15 @@
  *   must not unwind through it. Public constants are enumerators or plain numbers.
  *
  * CONTENTS
- *   >>config >>basics >>path >>io >>wire >>binary >>onnx >>reads >>record >>epnode >>profile
- *   >>option >>state >>scan >>edit >>commit >>stamp >>payload >>partition >>weights >>ep
- *   >>preflight >>share >>gen >>load >>abi >>implementation
+ *   basics     status, error, text, memory     >>config >>basics
+ *   files      paths, io, what a file is       >>path >>io >>binary
+ *   models     wire, views, walks, records     >>wire >>onnx >>reads >>record
+ *   EPs        nodes, profiles, options        >>epnode >>profile >>option >>state >>scan
+ *   changes    edits, writing, build stamps    >>edit >>commit >>stamp >>payload
+ *   compiling  partitions, weights, EPs        >>partition >>weights >>ep >>preflight >>gen
+ *   loading    sessions that share, loading    >>share >>load
+ *   bindings   sizes of structs, version       >>abi
+ *   The bodies follow in the order of the declarations, from >>implementation on.
  */
 
 #ifndef EPCTX_H
@@ -532,8 +545,8 @@ typedef struct epctx_file_info {
     epctx_file_kind kind;
     uint64_t size;
     uint64_t device, inode; /* identity; both 0: unknown */
-    uint64_t written;       /* when the bytes were; 0: unknown */
-    uint64_t changed;       /* when anything was, also the name; 0: unknown */
+    uint64_t written;       /* last write to the content (mtime); 0: unknown */
+    uint64_t changed;       /* last change of content, name or mode (ctime); 0: unknown */
     bool guarded; /* only this user and root can write it, by owner and mode; Windows: true */
 } epctx_file_info;
 
@@ -1054,8 +1067,8 @@ typedef enum epctx_binary_kind {
 
 /* What a file is. Texts are static; NULL: none. */
 typedef struct epctx_binary_id {
-    epctx_binary_kind kind; /* of which format, */
-    epctx_binary_sort sort; /* and what that means for a model that names it */
+    epctx_binary_kind kind; /* its format */
+    epctx_binary_sort sort; /* what that means for a model that names it */
     const char *name;       /* for messages: "a Git LFS pointer" */
     const char *profile;    /* of an EP that writes it: "qnn" */
     const char *cure;       /* what to do about a foreign file: "run 'git lfs pull'" */
@@ -1068,7 +1081,7 @@ typedef struct epctx_binary_id {
 
 /* Says what a file of `size` bytes is, hostile or not, by its `first` bytes and its `last`: as many
  * as the caller has, best EPCTX_BINARY_WINDOW of each; they may overlap, as of a whole file in
- * memory, which is both. Without memory; foreign only what surely is. */
+ * memory, which is both. Allocates nothing. A file is FOREIGN only if that is certain. */
 EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t size,
                                      epctx_binary_id *out);
 
@@ -1078,25 +1091,25 @@ EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t
 
 /* TensorProto.DataType (onnx.proto). */
 #define EPCTX_ONNX_FLOAT      1  /* 32 bits */
-#define EPCTX_ONNX_UINT8      2  /* unsigned */
-#define EPCTX_ONNX_INT8       3  /* signed */
-#define EPCTX_ONNX_UINT16     4  /* unsigned */
-#define EPCTX_ONNX_INT16      5  /* signed */
-#define EPCTX_ONNX_INT32      6  /* signed */
-#define EPCTX_ONNX_INT64      7  /* signed */
+#define EPCTX_ONNX_UINT8      2  /* 8 bits, unsigned */
+#define EPCTX_ONNX_INT8       3  /* 8 bits, signed */
+#define EPCTX_ONNX_UINT16     4  /* 16 bits, unsigned */
+#define EPCTX_ONNX_INT16      5  /* 16 bits, signed */
+#define EPCTX_ONNX_INT32      6  /* 32 bits, signed */
+#define EPCTX_ONNX_INT64      7  /* 64 bits, signed */
 #define EPCTX_ONNX_STRING     8  /* UTF-8 */
 #define EPCTX_ONNX_BOOL       9  /* a byte */
 #define EPCTX_ONNX_FLOAT16    10 /* IEEE 754 half */
 #define EPCTX_ONNX_DOUBLE     11 /* 64 bits */
-#define EPCTX_ONNX_UINT32     12 /* unsigned */
-#define EPCTX_ONNX_UINT64     13 /* unsigned */
+#define EPCTX_ONNX_UINT32     12 /* 32 bits, unsigned */
+#define EPCTX_ONNX_UINT64     13 /* 64 bits, unsigned */
 #define EPCTX_ONNX_COMPLEX64  14 /* two floats */
 #define EPCTX_ONNX_COMPLEX128 15 /* two doubles */
 #define EPCTX_ONNX_BFLOAT16   16 /* the high half of a float */
 
 /* Bytes of one element of a TensorProto.DataType; 0 for strings, sub-byte and unknown types. */
 EPCTX_API size_t epctx_elem_size(int32_t elem_type);
-/* Bits of one, packed below a byte; 0 for strings and unknown types. */
+/* Bits of one element (below 8 they are packed); 0 for strings and unknown types. */
 EPCTX_API unsigned epctx_elem_bits(int32_t elem_type);
 /* "float32", "int64" ... or "unknown". */
 EPCTX_API const char *epctx_elem_name(int32_t elem_type);
@@ -1117,10 +1130,12 @@ typedef struct epctx_open_opts {
     const char *external_folder; /* of external initializers, copied; default: the model's folder
                                     (session.model_external_initializers_file_folder_path) */
     epctx_limits limits;
-    uint32_t path_flags; /* for its files: EPCTX_PATH_HUGGING_FACE | EPCTX_PATH_IN_PLACE */
+    uint32_t path_flags; /* how files are found and read: EPCTX_PATH_HUGGING_FACE, and for context
+                            binaries EPCTX_PATH_IN_PLACE or EPCTX_PATH_GUARDED */
 } epctx_open_opts;
 
-/* An open model. Private but `source`, `path`, `limits`, `path_flags` (read them) and `arena`. */
+/* An open model. You may read `bytes`, `path`, `limits` and `path_flags`, and use `arena`; all else
+ * is private. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -1197,8 +1212,8 @@ typedef struct epctx_tensor_view {
     bool external;
     epctx_str location;      /* relative path */
     uint64_t offset, length; /* as stored: epctx_view_tensor_extent says how many bytes are meant */
-    epctx_str wrong_key;     /* "offset" or "length", and what it has instead of a number; empty: */
-    epctx_str wrong_number;  /* nothing is wrong */
+    epctx_str wrong_key;     /* "offset" or "length", if that is not a number; else empty */
+    epctx_str wrong_number;  /* the text found there instead */
 } epctx_tensor_view;
 
 /* ValueInfoProto. */
@@ -1359,9 +1374,9 @@ EPCTX_API epctx_status epctx_view_graph_order(epctx_graph_view graph, epctx_aren
 typedef struct epctx_shape_reader {
     const char *domain;  /* "": ai.onnx */
     const char *op_type; /* the operator */
-    uint32_t reads;      /* in some version of the operator */
-    uint32_t sure;       /* in each, once all of them are constants and */
-    bool always;         /* false: the shape of input 0 is known */
+    uint32_t reads;      /* bits of the inputs that some version of the operator reads */
+    uint32_t sure;       /* of these, those that every version reads once they are all constants */
+    bool always;         /* true: whatever input 0 is; false: only if its shape is known */
 } epctx_shape_reader;
 
 /* NULL: it reads none. */
@@ -1868,7 +1883,8 @@ EPCTX_API epctx_status epctx_model_files(const epctx_model *model, const epctx_c
 /* ============================================================
  * >>scan: EPContext nodes in constant memory
  *
- * For firmware and models outside of memory: one pass with the grammar of epctx_model_open,
+ * For firmware and models outside of memory: one pass with the grammar of
+ * epctx_model_open_file,
  * payloads skipped. The state is an epctx_scan, at most 1.5 KiB.
  * ============================================================ */
 
@@ -1931,7 +1947,7 @@ typedef struct epctx__scan_part {
     uint8_t word, type;
 } epctx__scan_part;
 
-/* A scan and its last event. Do not copy: strings point into it. Private from `reader` on. */
+/* A scan and its last event. Do not copy: strings point into it. Private from `stream` on. */
 typedef struct epctx_scan {
     epctx_epnode node; /* effective values; strings that do not fit are empty */
     epctx_range
@@ -2163,8 +2179,9 @@ typedef struct epctx_commit {
     const struct epctx_hooks *hooks;
     const epctx_file_lock *lock; /* held by the caller */
     bool keep;                   /* an existing file with the same bytes stays */
+    /* Set after a failure: an old file could not be restored. */
+    bool stuck;
     /* Private: */
-    bool stuck; /* read it after a failure: an old file could not be restored */
     const epctx_io *io;
     epctx_arena *arena;
     epctx_error *error;
@@ -2310,10 +2327,10 @@ typedef struct epctx_stamp_opts {
     const char *const *ep_options;
     const char *const *session_options; /* the same of the session */
     uint64_t graphs;                    /* in each binary; 0: not known */
-    const char *ort, *ep;               /* versions of ONNX Runtime and of the EP; may be NULL, */
-    const char *driver;                 /* like that of the driver, */
-    const char *device;                 /* and the device */
-    const char *machine;                /* what the system tells of this one; may be NULL */
+    const char *ort, *ep;               /* versions of ONNX Runtime and of the EP; may be NULL */
+    const char *driver;                 /* version of the EP's driver; may be NULL */
+    const char *device;                 /* name of the device compiled for; may be NULL */
+    const char *machine;                /* what the system tells of this machine; may be NULL */
     /* Paths of the EP's library and of those that it uses, ended by NULL; may be NULL. Their names
      * are relative to the folder of the first one, or those of the files alone. */
     const char *const *libraries;
@@ -3173,8 +3190,8 @@ typedef struct epctx_load_opts {
                                       onnx_model_filename beside the model */
     /* epctx_load_nodes: */
     const char *model_path;      /* of the EPContext model; NULL or "": from memory */
-    uint32_t path_flags;         /* as in epctx_open_opts; epctx_load has the model's */
-    const char *external_folder; /* the same */
+    uint32_t path_flags;         /* as in epctx_open_opts; epctx_load uses the model's */
+    const char *external_folder; /* as in epctx_open_opts; epctx_load uses the model's */
 } epctx_load_opts;
 
 /* An EPContext node of this backend, bound to the graph that runs it. */
@@ -3840,7 +3857,7 @@ static bool epctx__arena_grow(epctx_arena *arena, size_t size) {
     if (block == NULL) return false;
     block->next = arena->blocks;
     block->size = room;
-    block->after = usual << (usual <= 128 * (size_t)EPCTX_ARENA_BLOCK);
+    block->after = usual <= 128 * (size_t)EPCTX_ARENA_BLOCK ? 2 * usual : usual;
     arena->blocks = block;
     arena->next = epctx__block_memory(block);
     arena->left = room;
@@ -3863,7 +3880,7 @@ static void epctx__arena_release(epctx_arena *arena, void *memory, size_t size) 
 /* Uninitialised. */
 static void *epctx__arena_raw(epctx_arena *arena, size_t size) {
     uint8_t *memory;
-    size_t padded = (size + (size == 0) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
+    size_t padded = ((size > 0 ? size : 1) + EPCTX__ALIGN - 1) & ~(size_t)(EPCTX__ALIGN - 1);
     if (size > SIZE_MAX - 4096) {
         arena->missing = size;
         return NULL;
@@ -6948,6 +6965,20 @@ EPCTX_API void epctx_binary_identify(epctx_span first, epctx_span last, uint64_t
 
 /* ============================================================
  * >>onnx
+ *
+ * A model is a tree of slots, one per field of the bytes; a slot with a message is opened into the
+ * slots of its fields when something below it is needed (epctx__open_slot). The first open checks
+ * the whole wire grammar once, in epctx__model_parse, and opens the model and its main graph;
+ * whatever is read or opened later cannot fail for its bytes.
+ *
+ * protobuf lets a singular field occur twice: of numbers and strings the last one counts, messages
+ * are merged. Where a model has such messages, epctx__single_below builds a second tree in which
+ * they are merged. `root` is the tree that edits change and writing walks; `shown` is the one that
+ * reading walks; mostly both are the same.
+ *
+ * A view is a payload, and the slot around it if there is one. Functions such as epctx_view_as_node
+ * fill a struct from the fields of a message by a table of its members (epctx__read_members). A
+ * walk keeps one cursor per level on a stack of its own, so it needs neither recursion nor memory.
  * ============================================================ */
 
 /* TensorProto.DataType in order: number, name, bits of an element (0: not of one size). */
@@ -8434,6 +8465,19 @@ EPCTX_API epctx_status epctx_view_graph_order(epctx_graph_view graph, epctx_aren
 
 /* ============================================================
  * >>record
+ *
+ * epctx_model_load_graph turns the views of a graph into plain structs, which backends work on.
+ * epctx__recording holds what all its parts are read with: opset imports, functions, and the hash
+ * of both. What no member can hold (graphs below a certain depth, tensors of strings) goes into
+ * `extra_hash` of its node, so that two nodes that differ there differ in their records, too. The
+ * hash follows the meaning, not the bytes: epctx__digest adds up what fields say, whatever their
+ * encoding and the order of different fields.
+ *
+ * External data is mapped once per file (epctx__model_map); how many bytes of it hashes may read is
+ * bounded, because many tensors may name one range. Bodies of nodes are graphs again, down to
+ * EPCTX__BODY_DEPTH. ORT accepts nodes in any order, backends need producers first:
+ * epctx__sort_nodes sorts topologically and takes, of the nodes that are ready, the one that comes
+ * first in the model, so a model in order keeps its order.
  * ============================================================ */
 
 EPCTX_API const char *epctx_attr_type_name(int32_t attr_type) {
@@ -8757,7 +8801,7 @@ EPCTX__APART static epctx_status epctx__digest_external(epctx__recording *l, epc
 /* Continues a hash; the result is never 0. */
 static void epctx__rest_add(uint64_t *rest, uint64_t digest) {
     *rest = epctx__hash_number(*rest, digest);
-    *rest += *rest == 0;
+    if (*rest == 0) *rest = 1; /* 0: no hash */
 }
 
 /* Recursion: nested messages, bounded by open. */
@@ -9281,6 +9325,15 @@ EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx
 
 /* ============================================================
  * >>profile
+ *
+ * The profiles are facts, in a table that `make facts` writes. An EP is found by the attribute
+ * `source` of a node; where several EPs write one `source`, an attribute of the EP's own decides
+ * (epctx_profile_of_node). epctx_profile_claims says whether the EP itself would take the node,
+ * which is stricter: some compare `source` letter by letter.
+ *
+ * File names in a profile are patterns: "*" stands for any text, {file}, {stem} and {model} for the
+ * name of the model or a part of it. One reader of patterns (epctx__pattern_part) serves both
+ * directions: epctx_profile_name_fits compares a name, epctx_profile_fill_name makes one.
  * ============================================================ */
 
 #define EPCTX__BIT(attr) (1u << EPCTX_EPNODE_##attr)
@@ -9657,6 +9710,13 @@ EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_
 
 /* ============================================================
  * >>option
+ *
+ * EPCTX_OPTION_LIST has a row per option; everything here walks over it. Values are checked as they
+ * come (epctx__option_value), combinations in epctx_options_check, when it is known whether the
+ * session generates or loads: an option that the phase does not use may be wrong, and is only
+ * warned about. A key that is near a known one is an error, because it would have no effect. So is
+ * one of the options that EPs had before there were session options (facts: aliases): the message
+ * names the one of today.
  * ============================================================ */
 
 #define EPCTX__OPTION_WORDS_SWITCH "0 1"
@@ -10058,6 +10118,11 @@ EPCTX_API epctx_status epctx_options_read(epctx_options *options, const epctx_en
 
 /* ============================================================
  * >>state
+ *
+ * epctx_model_files lists the files that a model needs: external data of tensors, context binaries
+ * and what stands beside them, the model that a weightless context reads, sidecars of the EP. It
+ * walks over the model once and looks at each file once (epctx__file_look), and says of a file that
+ * cannot be used why not; it fails only for want of memory or in the model itself.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE
@@ -12813,6 +12878,20 @@ EPCTX_API epctx_status epctx_model_write_file(epctx_model *model, const char *pa
 
 /* ============================================================
  * >>stamp
+ *
+ * A build stamp is text in the metadata of a model: a line per fact, a word and its values.
+ * Whatever stands in it is untrusted.
+ *
+ * The first half reads. epctx__made walks over the nodes that have a context of their own and over
+ * the lines "binary" and "beside" of the stamp, side by side, because the lines name no nodes. If
+ * their numbers do not agree and not all nodes read one binary, it is unknown which line is whose,
+ * and nothing is said (epctx__lines_fit). epctx__check_made then compares each context with its
+ * line: first the size, which costs nothing, then the hash.
+ *
+ * The second half writes. The functions epctx__stamp_put_... append lines to one text: the format,
+ * the source and its external data, what was asked for, tools and machine, target, contexts. Names
+ * and texts are escaped, so no value can make a line. A stamp that is made again keeps the lines
+ * that the caller says nothing about.
  * ============================================================ */
 
 /* `name` empty: embedded. `hash`: the numbers are hashes, not sizes. */
@@ -14747,7 +14826,7 @@ static void epctx__part_constants(epctx__grouping *g) {
         }
         if (given) {
             g->group[i] = 0;
-            g->count += g->count == 0;
+            if (g->count == 0) g->count = 1;
         }
     }
 }
@@ -14976,6 +15055,14 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 
 /* ============================================================
  * >>weights
+ *
+ * epctx_weights_add first hashes a sample of the weight. The table is keyed by that hash; the first
+ * weight with a sample is stored under it, further ones under the hash of all their bytes, so that
+ * weights which differ early cost 256 bytes, and only those that look alike are read whole. Equal
+ * hashes prove nothing: epctx__weight_compare compares all bytes, those placed before in pieces
+ * from `binary` or fetch_fn. Equal bytes at places of another alignment form a list (`next`). After
+ * a weight that looked like another one, the next is hashed whole at once: memory is read fastest
+ * in order.
  * ============================================================ */
 
 #define EPCTX__WEIGHT_PIECE  65536u /* read at once */
@@ -17979,9 +18066,9 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
  * needed moves into the model or into the new file of initializers, so only weightless contexts
  * need the source later.
  *
- * The file of initializers is a list of spans until the commit writes it. epctx__hash_sources runs
- * before the backend compiles, because afterwards the source would have to be read into memory
- * again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
+ * The file of initializers is a list of spans until the commit writes it. epctx__gen_plan hashes the
+ * source and its external data before the backend compiles, because afterwards they would have to
+ * be read into memory again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
  *
  * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
  * are there now. A stamp is untrusted: its file names must pass epctx_path_check.
@@ -18033,8 +18120,9 @@ EPCTX_API epctx_options epctx_options_of_gen(const epctx_gen_opts *opts) {
     return options;
 }
 
-/* One more value of epctx__gen.take: a node whose results nobody needs. It goes, as its partition
- * would have no output. */
+/* Another value of epctx__gen_planned.take, beside EPCTX__BESIDE and EPCTX__SPLIT (>>partition):
+ * nobody needs the results of this node. It disappears, because its partition would have no
+ * output. */
 #define EPCTX__UNREAD 4
 
 /* What a session is given; nothing changes it. */

@@ -57,7 +57,7 @@
  * QUICK START: run a blob from flash without a heap (firmware, EPCTX_NPU_NO_COMPILER)
  *       static uint64_t memory[512], words[3008];
  *       char *scratch = (char *)words + (64 - (uintptr_t)words % 64); // aligned to 64
- *       epctx_npu_context context;
+ *       epctx_npu_context context; // flash, input, output, name and err are yours
  *       const epctx_npu_graph *graph;
  *       epctx_span blob = {flash, flash_size}, in[1] = {{input, input_size}};
  *       epctx_memory out[1] = {{output, output_size}};
@@ -3788,7 +3788,7 @@ EPCTX__SUMS_ALONG(double)
 EPCTX__SUMS_ALONG(uint32_t)
 EPCTX__SUMS_ALONG(uint64_t)
 
-/* The same of a type that is a constant where it is inlined. */
+/* Sums of rows of any type. Where it is inlined the type is a constant, and one case remains. */
 static EPCTX__INLINE void epctx__row_sums(uint32_t type, const void *a, const void *b, void *y,
                                           size_t count) {
     switch (type) {
@@ -10161,7 +10161,7 @@ static void epctx__geometry_plane(epctx__geometry *g) {
     g->rank = 2;
 }
 
-/* Of a plane. */
+/* The window of a product over planes, of two dimensions. */
 static epctx_status epctx__plane_window(epctx__compiler *c, const epctx__geometry *g,
                                         epctx__window *w) {
     const epctx__window window = {

@@ -21,10 +21,10 @@ typedef struct ep_options ep_options;
  * or NULL. Valid during open_fn. `options` may be NULL: no option is set. */
 const char *ep_option_get(const ep_options *options, const char *key);
 
-/* The same for an option that is "0" (the default) or "1"; anything else is EPCTX_ERR_ARG. */
+/* An option that is "0" (the default) or "1"; anything else is EPCTX_ERR_ARG. */
 epctx_status ep_option_switch(const ep_options *options, const char *key, bool *out,
                               epctx_error *error);
-/* Of never, auto, always; absent: auto. 0 auto, 1 always, 2 never. */
+/* An option that is "auto" (0, the default), "always" (1) or "never" (2). */
 epctx_status ep_option_choice(const ep_options *options, const char *key, unsigned *out,
                               epctx_error *error);
 

@@ -243,7 +243,7 @@ static epctx_str tensor_text(facts *f, const epctx_tensor_view *tensor) {
 
 static epctx_str sparse_text(facts *f, const epctx_sparse_view *sparse) {
     return diff_text(f, "%s, values %s, indices %s",
-                     dims_text(f, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS)).data,
+                     dims_text(f, epctx_view_fields(sparse->view, EPCTX_FIELD_SPARSE_DIMS)).data,
                      tensor_text(f, &sparse->values).data, tensor_text(f, &sparse->indices).data);
 }
 
@@ -254,7 +254,8 @@ static void add_graph(facts *f, const char *at, epctx_graph_view graph, uint32_t
 /* Lists of up to 16 numbers as they are, others by size and hash. */
 static epctx_str numbers_text(facts *f, const epctx_attr_view *attr) {
     bool ints = attr->type == EPCTX_ATTR_INTS;
-    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    epctx_cursor it =
+        epctx_view_fields(attr->view, ints ? EPCTX_FIELD_ATTR_INTS : EPCTX_FIELD_ATTR_FLOATS);
     char list[16 * 24 + 8] = "[";
     size_t used = 1, count = 0;
     int64_t number = 0;
@@ -312,7 +313,7 @@ static void add_members(facts *f, epctx_str key, const epctx_attr_view *attr) {
 }
 
 static void add_graphs(facts *f, epctx_str key, const epctx_attr_view *attr, uint32_t depth) {
-    epctx_cursor it = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
+    epctx_cursor it = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_GRAPHS);
     epctx_field field;
     uint64_t i = 0;
     if (depth == 0) return;
@@ -434,7 +435,7 @@ static void add_opsets(facts *f, const char *owner, epctx_cursor opsets) {
 }
 
 static void add_function(facts *f, const epctx_function_view *function) {
-    epctx_cursor attrs = epctx_view_fields(function->view, CLI_FUNCTION_DEFAULTS);
+    epctx_cursor attrs = epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO);
     epctx_attr_view attr;
     const char *owner = diff_keep(
         f, diff_text(f, "function %s:%s%s%s", domain_of(f, function->domain).data,
@@ -446,10 +447,11 @@ static void add_function(facts *f, const epctx_function_view *function) {
         diff_text(f, "%" PRIu32 " node%s", function->node_count, cli_plural(function->node_count)));
     add_names(f, owner, "input", epctx_function_inputs(function), FACT_OTHER);
     add_names(f, owner, "output", epctx_function_outputs(function), FACT_OTHER);
-    add_names(f, owner, "attribute", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS),
-              FACT_OTHER);
+    add_names(f, owner, "attribute",
+              epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_ATTRIBUTE), FACT_OTHER);
     add_opsets(f, prefix, epctx_function_opsets(function));
-    add_values(f, prefix, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES), false);
+    add_values(f, prefix, "value",
+               epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_VALUE_INFO), false);
     while (!stopped(f) && epctx_next_attr(&attrs, &attr)) add_attr(f, owner, &attr, 100);
     add_nodes(f, prefix, epctx_function_nodes(function), 100);
 }

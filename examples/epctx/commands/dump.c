@@ -167,11 +167,11 @@ static void put_type(const dumper *d, const epctx_type_view *type) {
         put_part(d, ")");
         break;
     case EPCTX_TYPE_OPAQUE:
-        opaque = cli_field_message(type->view, EPCTX_TYPE_OPAQUE);
+        opaque = ops_last_view(type->view, EPCTX_TYPE_OPAQUE);
         put_part(d, "opaque(");
-        put(d, cli_field_str(opaque, 1));
+        put(d, ops_last_str(opaque, 1));
         put_part(d, ",");
-        put(d, cli_field_str(opaque, 2));
+        put(d, ops_last_str(opaque, 2));
         put_part(d, ")");
         break;
     case EPCTX_TYPE_NONE: put_part(d, "none"); break;
@@ -309,7 +309,8 @@ static void put_list(const dumper *d, const epctx_attr_view *attr, epctx_cursor 
 }
 
 static void put_elements_of(const dumper *d, const epctx_attr_view *attr) {
-    const uint32_t numbers[] = {CLI_ATTR_FLOATS, CLI_ATTR_INTS, CLI_ATTR_STRINGS};
+    const uint32_t numbers[] = {EPCTX_FIELD_ATTR_FLOATS, EPCTX_FIELD_ATTR_INTS,
+                                EPCTX_FIELD_ATTR_STRINGS};
     epctx_cursor it = epctx_view_fields(attr->view, numbers[attr->type - EPCTX_ATTR_FLOATS]);
     epctx_cursor ahead = it;
     value_sum sum;
@@ -367,14 +368,14 @@ static void put_tensor(const dumper *d, const char *word, const epctx_tensor_vie
     if (d->values) put_data(d, tensor);
     end(d);
     if (!d->values) return;
-    put_more(d, "doc_string", cli_field_str(tensor->view, CLI_TENSOR_DOC));
+    put_more(d, "doc_string", ops_last_str(tensor->view, EPCTX_FIELD_TENSOR_DOC_STRING));
     put_pairs(d, "meta", epctx_view_fields(tensor->view, EPCTX_FIELD_TENSOR_METADATA_PROPS));
 }
 
 static void put_sparse(const dumper *d, const epctx_sparse_view *sparse) {
     begin(d, "sparse");
     put_str(d, "name", "", sparse->values.name);
-    if (d->values) put_dims(d, epctx_view_fields(sparse->view, CLI_SPARSE_DIMS));
+    if (d->values) put_dims(d, epctx_view_fields(sparse->view, EPCTX_FIELD_SPARSE_DIMS));
     end(d);
     if (!d->values) return;
     put_tensor(d, "tensor", &sparse->values);
@@ -387,7 +388,7 @@ static void put_value(const dumper *d, const char *word, const epctx_value_view 
     put_str(d, "name", "", value->name);
     put_type_field(d, &type);
     end(d);
-    put_more(d, "doc_string", cli_field_str(value->view, CLI_VALUE_DOC));
+    put_more(d, "doc_string", ops_last_str(value->view, EPCTX_FIELD_VALUE_DOC_STRING));
     put_pairs(d, "meta", epctx_view_fields(value->view, EPCTX_FIELD_VALUE_METADATA_PROPS));
 }
 
@@ -469,7 +470,7 @@ static void put_attr(const dumper *d, const epctx_attr_view *attr) {
     if (d->values) put_attr_value(d, attr);
     end(d);
     if (!d->values) return;
-    put_more(d, "doc_string", cli_field_str(attr->view, CLI_ATTR_DOC));
+    put_more(d, "doc_string", ops_last_str(attr->view, EPCTX_FIELD_ATTR_DOC_STRING));
     put_members(d, attr);
 }
 
@@ -536,7 +537,7 @@ static void put_path(const dumper *d, const place *at) {
 static void put_graph(const dumper *d, epctx_graph_view graph, const place *at);
 
 static void put_attr_graphs(const dumper *d, const epctx_attr_view *attr, place *at) {
-    epctx_cursor graphs = epctx_view_fields(attr->view, CLI_ATTR_GRAPHS);
+    epctx_cursor graphs = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_GRAPHS);
     epctx_field field;
     at->attr = attr->name;
     at->position = -1;
@@ -643,7 +644,8 @@ static void put_function(const dumper *d, const epctx_function_view *function, i
     if (d->values) {
         put_names(d, "inputs", "in=", epctx_function_inputs(function));
         put_names(d, "outputs", "out=", epctx_function_outputs(function));
-        put_names(d, "attributes", "attrs=", epctx_view_fields(function->view, CLI_FUNCTION_ATTRS));
+        put_names(d, "attributes",
+                  "attrs=", epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_ATTRIBUTE));
     }
     end(d);
     put_more(d, "overload", function->overload);
@@ -651,8 +653,8 @@ static void put_function(const dumper *d, const epctx_function_view *function, i
     put_pairs(d, "meta", epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_METADATA_PROPS));
     if (d->values) {
         put_opsets(d, epctx_function_opsets(function));
-        put_values(d, "value", epctx_view_fields(function->view, CLI_FUNCTION_VALUES));
-        put_attrs(d, epctx_view_fields(function->view, CLI_FUNCTION_DEFAULTS));
+        put_values(d, "value", epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_VALUE_INFO));
+        put_attrs(d, epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_ATTRIBUTE_PROTO));
     }
     put_nodes(d, epctx_function_nodes(function));
     if (d->values) put_bodies(d, epctx_function_nodes(function), &top);

@@ -3,6 +3,7 @@
 
 #include "core/neighbours.h"
 #include "core/target.h"
+#include "ops/views.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -210,16 +211,16 @@ static int get_target(get_work *work) {
         snprintf(digits, sizeof digits, "%" PRId64, version);
         return put_value(work, epctx_str_of(digits));
     }
-    if (what.number != TARGET_INPUTS && what.number != TARGET_OUTPUTS) {
+    if (what.number != EPCTX_FIELD_GRAPH_INPUT && what.number != EPCTX_FIELD_GRAPH_OUTPUT) {
         epctx_view message = target_message(&work->model, &what);
-        snprintf(digits, sizeof digits, "%" PRId64, cli_field_int(message, what.number));
-        value = what.is_text ? cli_field_str(message, what.number) : epctx_str_of(digits);
+        snprintf(digits, sizeof digits, "%" PRId64, ops_last_int(message, what.number));
+        value = what.is_text ? ops_last_str(message, what.number) : epctx_str_of(digits);
         return put_value(work, value);
     }
     out = open_memstream(&names, &size);
     if (out == NULL) return cli_fail_text("out of memory");
-    put_names(out, what.number == TARGET_INPUTS ? epctx_view_graph_inputs(graph)
-                                                : epctx_view_graph_outputs(graph));
+    put_names(out, what.number == EPCTX_FIELD_GRAPH_INPUT ? epctx_view_graph_inputs(graph)
+                                                          : epctx_view_graph_outputs(graph));
     code = fclose(out) == 0 ? CLI_OK : cli_fail_text("out of memory");
     value.data = names;
     value.size = size;

@@ -59,18 +59,18 @@ static void put_values(const char *word, epctx_cursor values) {
 }
 
 static void put_opsets(epctx_view model) {
-    epctx_cursor it = epctx_view_fields(model, CLI_MODEL_OPSET_IMPORT);
+    epctx_cursor it = epctx_view_fields(model, EPCTX_FIELD_MODEL_OPSET_IMPORT);
     const char *comma = "";
     epctx_field field;
     printf("%-14s ", "opsets");
     while (epctx_next_field(&it, &field)) {
         epctx_str domain;
         if (field.wire != EPCTX_WIRE_LEN) continue;
-        domain = cli_field_str(field.body, CLI_OPSET_DOMAIN);
+        domain = ops_last_str(field.body, EPCTX_FIELD_OPSET_DOMAIN);
         fputs(comma, stdout);
         comma = ", ";
         cli_put(stdout, domain.size > 0 ? domain : epctx_str_of("ai.onnx"));
-        printf(" %" PRId64, cli_field_int(field.body, CLI_OPSET_VERSION));
+        printf(" %" PRId64, ops_last_int(field.body, EPCTX_FIELD_OPSET_VERSION));
     }
     puts(comma[0] != '\0' ? "" : "none");
 }
@@ -407,7 +407,7 @@ static void print_text(const report *all, const epctx_state *state) {
 
 static void json_head(json_writer *w, const report *all) {
     epctx_model_info info = epctx_model_read(all->model);
-    epctx_cursor it = epctx_view_fields(info.view, CLI_MODEL_OPSET_IMPORT);
+    epctx_cursor it = epctx_view_fields(info.view, EPCTX_FIELD_MODEL_OPSET_IMPORT);
     epctx_field field;
     json_text(w, "file", all->file);
     json_str(w, "producer_name", info.producer_name);
@@ -417,8 +417,8 @@ static void json_head(json_writer *w, const report *all) {
     while (epctx_next_field(&it, &field)) {
         if (field.wire != EPCTX_WIRE_LEN) continue;
         json_object(w, NULL, JSON_INLINE);
-        json_str(w, "domain", cli_field_str(field.body, CLI_OPSET_DOMAIN));
-        json_int(w, "version", cli_field_int(field.body, CLI_OPSET_VERSION));
+        json_str(w, "domain", ops_last_str(field.body, EPCTX_FIELD_OPSET_DOMAIN));
+        json_int(w, "version", ops_last_int(field.body, EPCTX_FIELD_OPSET_VERSION));
         json_end(w);
     }
     json_end(w);

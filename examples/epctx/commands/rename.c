@@ -25,7 +25,7 @@ static bool add_names(epctx_map *map, epctx_cursor it, uint32_t number) {
     epctx_field field;
     while (epctx_next_field(&it, &field))
         if (field.wire == EPCTX_WIRE_LEN &&
-            epctx_map_put(map, cli_field_str(field.body, number), 1) != EPCTX_OK)
+            epctx_map_put(map, ops_last_str(field.body, number), 1) != EPCTX_OK)
             return false;
     return true;
 }

@@ -477,7 +477,7 @@ static bool assign(target_work *work, const char *text) {
     case TARGET_VALUE: return set_type(work, found.name, equals + 1);
     case TARGET_DIM: return set_dim(work, found.name, equals + 1);
     default:
-        return found.number == TARGET_INPUTS || found.number == TARGET_OUTPUTS
+        return found.number == EPCTX_FIELD_GRAPH_INPUT || found.number == EPCTX_FIELD_GRAPH_OUTPUT
                    ? set_order(work, &found, equals + 1)
                    : set_field(work, &found, equals + 1);
     }

@@ -17,7 +17,7 @@ epctx_status verify_find_drawn(const epctx_model *model, epctx_map *values,
 /* A copy of the model in which all float32 weights are rounded to bfloat16. LIMIT: they lie in
  * other files. */
 epctx_status verify_round_weights(const epctx_model *model, const char *path, epctx_error *error);
-/* The same for values. */
+/* Rounds the values of a list to bfloat16, in place. */
 void verify_round_values(const tensor_list *list);
 
 #endif

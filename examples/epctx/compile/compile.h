@@ -40,7 +40,7 @@ typedef struct compile_settings {
     const binary_asker *asker; /* of what is in them */
 } compile_settings;
 
-/* What is to be said when all is written, a line each. Zeroed but for its arena. */
+/* Notes for the end of the report, one line each. Zeroed but for the arena. */
 typedef struct compile_notes {
     epctx_arena arena;
     const char **lines;
@@ -58,13 +58,13 @@ void compile_unlock(epctx_io_file *lock);
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error);
-/* The same for the binary `path`. `strict`: names of graphs in it tell nothing, every model that
+/* compile_check_binary for the binary `path`. `strict`: names of graphs in it tell nothing, every model that
  * names it needs it. */
 epctx_status compile_check_path(const char *path, const char *const *files, int count,
                                 const compile_settings *set, bool strict, compile_notes *notes,
                                 epctx_error *error);
-/* The same for sources of weightless models that are not where these look for them. The models were
- * written. */
+/* Notes the sources of weightless models, written before, that are not where these look for
+ * them. */
 epctx_status compile_note_sources(const char *const *files, int count, const compile_settings *set,
                                   compile_notes *notes, epctx_error *error);
 /* Whether ONNX Runtime would load what was written; a note where it refused the source, too. */
@@ -73,7 +73,7 @@ epctx_status compile_judge(const char *const *files, int count, const compile_se
 void compile_print_notes(FILE *out, const compile_notes *notes);
 /* A line of a report about a file; `size` NULL: it has none. */
 void compile_print_file(FILE *out, const char *word, const char *path, const uint64_t *size);
-/* The same as the member `key`. */
+/* The notes as an array of JSON, the member `key`. */
 void compile_json_notes(json_writer *w, const char *key, const compile_notes *notes);
 epctx_status compile_add_note(compile_notes *notes, const char *line, epctx_error *error);
 

@@ -74,32 +74,6 @@ int cli_output_failed(void) {
     return output_failed;
 }
 
-epctx_str cli_field_str(epctx_view message, uint32_t number) {
-    epctx_cursor it = epctx_view_fields(message, number);
-    epctx_str last = epctx_str_of(NULL);
-    epctx_str value;
-    while (epctx_next_str(&it, &value)) last = value;
-    return last;
-}
-
-epctx_view cli_field_message(epctx_view message, uint32_t number) {
-    epctx_cursor it = epctx_view_fields(message, number);
-    epctx_view last = {NULL, NULL, 0};
-    epctx_field field;
-    while (epctx_next_field(&it, &field))
-        if (field.wire == EPCTX_WIRE_LEN) last = field.body;
-    return last;
-}
-
-int64_t cli_field_int(epctx_view message, uint32_t number) {
-    epctx_cursor it = epctx_view_fields(message, number);
-    epctx_field field;
-    int64_t last = 0;
-    while (epctx_next_field(&it, &field))
-        if (field.wire == EPCTX_WIRE_VARINT) last = (int64_t)field.value;
-    return last;
-}
-
 bool cli_is_ep(epctx_str ep, const char *name) {
     const epctx_profile *wanted = name != NULL ? cli_profile_of(name) : NULL;
     if (name == NULL || epctx_str_is(ep, name)) return true;

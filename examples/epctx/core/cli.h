@@ -75,18 +75,19 @@ epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error);
  * also in "failures" of what is printed: by cli_json_end or, where a command has printed no object,
  * at the end of the tool. */
 int cli_fail(const epctx_error *error);
-/* The same with " (<cure>)" behind the message: what helps. */
+/* cli_fail with " (<cure>)" behind the message: what helps. */
 CLI_FORMAT(2) int cli_fail_cure(const epctx_error *error, const char *format, ...);
+/* cli_fail with a text as of printf. */
 CLI_FORMAT(1) int cli_fail_text(const char *format, ...);
-/* The same for a wrong command line; returns CLI_USAGE. */
+/* cli_fail_text for a wrong command line; returns CLI_USAGE. */
 CLI_FORMAT(1) int cli_misuse(const char *format, ...);
 /* Whether a text of the command line may stand in a model; says so otherwise. NULL may. */
 bool cli_may_stand(const char *what, const char *text);
 
-/* The same for a binary that is not that of the build stamp (EPCTX_ERR_VERSION), with the cure.
- * `option` is what takes it all the same. */
+/* cli_fail for a binary that is not that of the build stamp (EPCTX_ERR_VERSION): names the cure, and
+ * `option`, which takes the binary all the same. */
 int cli_fail_stale(const epctx_error *error, const char *option);
-/* The same for a node that cannot be renamed, with --one-graph instead of the API's one_graph and
+/* cli_fail for a node that cannot be renamed: --one-graph in the place of the API's one_graph, and
  * `more`, which may be empty, behind it. */
 int cli_fail_graph_key(const epctx_error *error, const char *more);
 /* More of the failure told last, as data: the file that it is about, and what cures it,
@@ -117,32 +118,6 @@ void cli_put(FILE *out, epctx_str text);
 
 /* printf to standard error, as cli_put would: names of models and arguments may be anybody's. */
 CLI_FORMAT(1) void cli_say(const char *format, ...);
-
-/* The last field `number` of a message that holds a string, as libprotobuf reads it; else empty. */
-epctx_str cli_field_str(epctx_view message, uint32_t number);
-/* The last message in a field `number`, or an empty one. */
-epctx_view cli_field_message(epctx_view message, uint32_t number);
-/* The last varint field `number`, or 0. */
-int64_t cli_field_int(epctx_view message, uint32_t number);
-
-/* Field numbers of onnx.proto that no view of epctx.h covers. */
-enum {
-    CLI_MODEL_OPSET_IMPORT = 8,
-    CLI_MODEL_FUNCTIONS = 25,
-    CLI_OPSET_DOMAIN = 1,
-    CLI_OPSET_VERSION = 2,
-    CLI_FUNCTION_ATTRS = 6,
-    CLI_FUNCTION_DEFAULTS = 11,
-    CLI_FUNCTION_VALUES = 12,
-    CLI_SPARSE_DIMS = 3,
-    CLI_TENSOR_DOC = 12,
-    CLI_VALUE_DOC = 3,
-    CLI_ATTR_FLOATS = 7,
-    CLI_ATTR_INTS = 8,
-    CLI_ATTR_STRINGS = 9,
-    CLI_ATTR_GRAPHS = 11,
-    CLI_ATTR_DOC = 13
-};
 
 /* A built-in profile by its name, by the EP's name or by another value of `source`, in any case;
  * NULL: none. Every option that names an EP is read so. */

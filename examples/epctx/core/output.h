@@ -70,7 +70,7 @@ typedef struct output {
 
 /* What the command line says of the output. */
 void output_init(output *out, const cli_args *args);
-/* The same, for a model: fills `policy` and `to_stdout`, too. `source` is the file that --in-place
+/* output_init for a command that changes a model: fills `policy` and `to_stdout`, too. `source` is the file that --in-place
  * replaces. On a mistake prints what is wrong and returns false: the command ends with
  * CLI_USAGE. */
 bool output_begin(output *out, const cli_args *args, const char *source);
@@ -99,12 +99,12 @@ void output_file(output *out, const char *action, const char *path, const uint64
  * that it could. What ONNX Runtime would refuse is not written, unless it refused the source, too
  * (core/judge.h). Returns the exit code. */
 int output_model(output *out, epctx_model *model);
-/* The same for a model that goes to a file, and the files beside it, all or nothing. */
+/* output_model with files beside the model, all or nothing. */
 int output_group(output *out, epctx_model *model, epctx_output_file *files, size_t count);
 /* Says why something was refused, and which option allows it. Returns the exit code. */
 int output_refuse(const output *out, const epctx_error *error);
-/* The same in two steps, for commands that commit more files than the model themselves: the write
- * options for the library, and the report. */
+/* For commands that commit more files than the model themselves: the write options for the library;
+ * output_done comes after. */
 epctx_write_opts output_options(const output *out);
 /* Prints plan or report; returns CLI_OK. */
 int output_done(output *out);

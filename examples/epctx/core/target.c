@@ -1,5 +1,6 @@
 /* Names on the command line of `epctx set` and `epctx unset`. */
 #include "target.h"
+#include "ops/views.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -83,13 +84,17 @@ typedef struct field_name {
 } field_name;
 
 static const field_name model_fields[] = {
-    {"ir_version", 1, false}, {"producer_name", 2, true},  {"producer_version", 3, true},
-    {"domain", 4, true},      {"model_version", 5, false}, {"doc_string", 6, true},
+    {"ir_version", EPCTX_FIELD_MODEL_IR_VERSION, false},
+    {"producer_name", EPCTX_FIELD_MODEL_PRODUCER_NAME, true},
+    {"producer_version", EPCTX_FIELD_MODEL_PRODUCER_VERSION, true},
+    {"domain", EPCTX_FIELD_MODEL_DOMAIN, true},
+    {"model_version", EPCTX_FIELD_MODEL_MODEL_VERSION, false},
+    {"doc_string", EPCTX_FIELD_MODEL_DOC_STRING, true},
     {NULL, 0, false}};
-static const field_name graph_fields[] = {{"name", 2, true},
-                                          {"doc_string", 10, true},
-                                          {"inputs", TARGET_INPUTS, false},
-                                          {"outputs", TARGET_OUTPUTS, false},
+static const field_name graph_fields[] = {{"name", EPCTX_FIELD_GRAPH_NAME, true},
+                                          {"doc_string", EPCTX_FIELD_GRAPH_DOC_STRING, true},
+                                          {"inputs", EPCTX_FIELD_GRAPH_INPUT, false},
+                                          {"outputs", EPCTX_FIELD_GRAPH_OUTPUT, false},
                                           {NULL, 0, false}};
 
 static bool find_field(const field_name *fields, const char *scope, target *out) {
@@ -180,7 +185,8 @@ bool target_attr(const epctx_node_view *node, epctx_str name, epctx_attr_view *o
 /* "[1,2,3]", the first few of a list; texts by their number only. */
 static void describe_list(const epctx_attr_view *attr, char *text, size_t size) {
     bool ints = attr->type == EPCTX_ATTR_INTS;
-    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    epctx_cursor it =
+        epctx_view_fields(attr->view, ints ? EPCTX_FIELD_ATTR_INTS : EPCTX_FIELD_ATTR_FLOATS);
     const char *comma = "[";
     int64_t number = 0;
     float real = 0;
@@ -242,11 +248,11 @@ bool target_value(target_work *work, const target *what, epctx_str *value) {
         break;
     case TARGET_MODEL:
     case TARGET_GRAPH:
-        found = what->number != TARGET_INPUTS && what->number != TARGET_OUTPUTS;
+        found = what->number != EPCTX_FIELD_GRAPH_INPUT && what->number != EPCTX_FIELD_GRAPH_OUTPUT;
         if (is_text)
-            *value = cli_field_str(message, what->number);
+            *value = ops_last_str(message, what->number);
         else
-            number = cli_field_int(message, what->number);
+            number = ops_last_int(message, what->number);
         break;
     default: found = false;
     }

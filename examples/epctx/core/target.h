@@ -26,9 +26,6 @@ typedef enum target_kind {
     TARGET_DIM       /* dim:NAME or dim:INPUT[AXIS]; only to set */
 } target_kind;
 
-/* Field numbers of the lists whose order can be set: graph:inputs and graph:outputs. */
-enum { TARGET_INPUTS = 11, TARGET_OUTPUTS = 12 };
-
 typedef struct target {
     target_kind kind;
     epctx_str name;  /* what stands behind the colon, or the attribute */

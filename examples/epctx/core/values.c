@@ -171,11 +171,11 @@ void value_put_type(FILE *out, const epctx_type_view *type) {
         fputc(')', out);
         return;
     case EPCTX_TYPE_OPAQUE:
-        opaque = cli_field_message(type->view, EPCTX_TYPE_OPAQUE);
+        opaque = ops_last_view(type->view, EPCTX_TYPE_OPAQUE);
         fputs("opaque(", out);
-        cli_put(out, cli_field_str(opaque, 1));
+        cli_put(out, ops_last_str(opaque, 1));
         fputc(',', out);
-        cli_put(out, cli_field_str(opaque, 2));
+        cli_put(out, ops_last_str(opaque, 2));
         fputc(')', out);
         return;
     case EPCTX_TYPE_NONE: fputs("no type", out);

@@ -38,7 +38,7 @@ uint32_t fact_number(const fact *f, const char *key);
 bool fact_next_word(epctx_str *rest, epctx_str *word);
 /* Whether such a list has this word; NULL: an empty one. */
 bool fact_list_has(const char *list, epctx_str word);
-/* The same of the list of a key. */
+/* Whether the list of the fact's `key` has this word. */
 bool fact_has(const fact *f, const char *key, epctx_str word);
 /* The element type of ONNX of this name (epctx_elem_name); 0: none. */
 int32_t facts_element(epctx_str name);

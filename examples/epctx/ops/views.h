@@ -69,6 +69,16 @@ static inline epctx_str ops_last_str(epctx_view message, uint32_t number) {
     return epctx_view_str(ops_last_view(message, number));
 }
 
+/* The last varint in a field, or 0. */
+static inline int64_t ops_last_int(epctx_view message, uint32_t number) {
+    epctx_cursor it = epctx_view_fields(message, number);
+    epctx_field field;
+    int64_t last = 0;
+    while (epctx_next_field(&it, &field))
+        if (field.wire == EPCTX_WIRE_VARINT) last = (int64_t)field.value;
+    return last;
+}
+
 /* A FunctionProto, e.g. one of epctx_model_functions. */
 static inline epctx_function_view epctx_function_of(epctx_view view) {
     epctx_function_view f;

@@ -128,7 +128,7 @@ typedef struct ort_values {
 
 void ort_values_free(ort_values *v);
 size_t ort_elem_size(ONNXTensorElementDataType type); /* 0: ort_fill does not know it */
-/* The same for the same seed: small numbers around zero, for integers 0..3. */
+/* Fills `data` with small numbers around zero, integers from 0 to 3; the same for the same seed. */
 void ort_fill(void *data, size_t count, ONNXTensorElementDataType type, uint32_t seed);
 /* A tensor's type, free dimensions as 1. */
 typedef struct ort_type {

@@ -97,7 +97,7 @@ static const char *why_not(const anyep_result *result) {
     return result->end == ANYEP_REFUSED ? result->board->text : result->words;
 }
 
-/* The same; else notes why not. */
+/* Opens the library and takes it; else notes why not. */
 static bool take(anyep_settings *set, const char *folder, const char *path) {
     anyep_result result;
     const char *problem = strchr(path, '/') != NULL ? file_problem(path) : NULL;

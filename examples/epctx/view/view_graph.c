@@ -149,7 +149,8 @@ static void put_initializers(const writer *w, epctx_graph_view graph) {
 /* Integers stay exact: they are text in the page. */
 static void put_list(const writer *w, const epctx_attr_view *attr) {
     const bool ints = attr->type == EPCTX_ATTR_INTS;
-    epctx_cursor it = epctx_view_fields(attr->view, ints ? CLI_ATTR_INTS : CLI_ATTR_FLOATS);
+    epctx_cursor it =
+        epctx_view_fields(attr->view, ints ? EPCTX_FIELD_ATTR_INTS : EPCTX_FIELD_ATTR_FLOATS);
     const char *comma = "";
     size_t count = 0;
     int64_t number;
@@ -170,7 +171,7 @@ static void put_list(const writer *w, const epctx_attr_view *attr) {
 }
 
 static void put_strings(const writer *w, const epctx_attr_view *attr) {
-    epctx_cursor it = epctx_view_fields(attr->view, CLI_ATTR_STRINGS);
+    epctx_cursor it = epctx_view_fields(attr->view, EPCTX_FIELD_ATTR_STRINGS);
     size_t count = 0;
     epctx_str text;
     json_array(w->json, NULL, JSON_TIGHT);
@@ -246,7 +247,7 @@ static void put_bodies(writer *w, epctx_cursor attrs, uint32_t depth) {
     epctx_field field;
     json_array(w->json, "bodies", JSON_TIGHT);
     while (epctx_next_attr(&attrs, &attr)) {
-        epctx_cursor graphs = epctx_view_fields(attr.view, CLI_ATTR_GRAPHS);
+        epctx_cursor graphs = epctx_view_fields(attr.view, EPCTX_FIELD_ATTR_GRAPHS);
         if (attr.type == EPCTX_ATTR_GRAPH) put_body(w, &attr, attr.g, depth);
         while (attr.type == EPCTX_ATTR_GRAPHS && epctx_next_field(&graphs, &field))
             if (field.wire == EPCTX_WIRE_LEN) put_body(w, &attr, field.body, depth);
@@ -317,7 +318,7 @@ static void put_function(writer *w, const epctx_function_view *function) {
     json_str(w->json, "overload", function->overload);
     put_names(w, "inputs", epctx_function_inputs(function));
     put_names(w, "outputs", epctx_function_outputs(function));
-    put_values(w, "values", epctx_view_fields(function->view, CLI_FUNCTION_VALUES));
+    put_values(w, "values", epctx_view_fields(function->view, EPCTX_FIELD_FUNCTION_VALUE_INFO));
     json_array(w->json, "inits", JSON_TIGHT);
     json_end(w->json);
     put_nodes(w, epctx_function_nodes(function), DEEPEST);
