@@ -148,8 +148,9 @@
  *
  * THREADS
  *   No global state. Any number of threads may call functions that take a const epctx_model; all
- *   others (open, edit, write, close) need exclusive access. Different models interact only through a workspace: give it a
- *   lock (>>share). Run-time calls of one context may come from many threads (>>ep).
+ *   others (open, edit, write, close) need exclusive access. Different models interact only through
+ *   a workspace: give it a lock (>>share). Run-time calls of one context may come from many threads
+ *   (>>ep).
  *
  * ERRORS
  *   Every fallible function returns epctx_status, clears an optional epctx_error and fills it on
@@ -197,15 +198,15 @@
  *   must not unwind through it. Public constants are enumerators or plain numbers.
  *
  * CONTENTS
- *   basics     status, error, text, memory     >>config >>basics
- *   files      paths, io, what a file is       >>path >>io >>binary
- *   models     wire, views, walks, records     >>wire >>onnx >>reads >>record
- *   EPs        nodes, profiles, options        >>epnode >>profile >>option >>state >>scan
- *   changes    edits, writing, build stamps    >>edit >>commit >>stamp >>payload
- *   compiling  partitions, weights, EPs        >>partition >>weights >>ep >>preflight >>gen
- *   loading    sessions that share, loading    >>share >>load
- *   bindings   sizes of structs, version       >>abi
- *   The bodies follow in the order of the declarations, from >>implementation on.
+ *   basics     status, error, text, memory      >>config >>basics
+ *   files      paths, files and other io        >>path >>io
+ *   models     messages, files, views, records  >>wire >>binary >>onnx >>reads >>record
+ *   EPs        nodes, profiles, options         >>epnode >>profile >>option >>state >>scan
+ *   changes    edits, writing, build stamps     >>edit >>commit >>stamp >>payload
+ *   compiling  partitions, weights, EPs         >>partition >>weights >>ep >>preflight
+ *   sessions   groups, generating, loading      >>share >>gen >>load
+ *   bindings   version, sizes of structs        >>abi
+ *   The bodies follow in this order, from       >>implementation
  */
 
 #ifndef EPCTX_H
@@ -1134,8 +1135,8 @@ typedef struct epctx_open_opts {
                             binaries EPCTX_PATH_IN_PLACE or EPCTX_PATH_GUARDED */
 } epctx_open_opts;
 
-/* An open model. You may read `bytes`, `path`, `limits` and `path_flags`, and use `arena`; all else
- * is private. */
+/* An open model. All but `bytes`, `path`, `limits` and `path_flags`, which you may read, and
+ * `arena`, which you may use, is private. */
 typedef struct epctx_model {
     epctx_arena arena;
     const epctx_io *io; /* as given: epctx_model_io */
@@ -18066,9 +18067,10 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
  * needed moves into the model or into the new file of initializers, so only weightless contexts
  * need the source later.
  *
- * The file of initializers is a list of spans until the commit writes it. epctx__gen_plan hashes the
- * source and its external data before the backend compiles, because afterwards they would have to
- * be read into memory again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its calls.
+ * The file of initializers is a list of spans until the commit writes it. epctx__gen_plan hashes
+ * the source and its external data before the backend compiles, because afterwards they would have
+ * to be read into memory again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its
+ * calls.
  *
  * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
  * are there now. A stamp is untrusted: its file names must pass epctx_path_check.

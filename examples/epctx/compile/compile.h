@@ -58,8 +58,8 @@ void compile_unlock(epctx_io_file *lock);
 epctx_status compile_check_binary(const char *const *files, int count, const compile_settings *set,
                                   const epctx_backend *backend, compile_notes *notes,
                                   epctx_error *error);
-/* compile_check_binary for the binary `path`. `strict`: names of graphs in it tell nothing, every model that
- * names it needs it. */
+/* compile_check_binary for the binary `path`. `strict`: names of graphs in it tell nothing, every
+ * model that names it needs it. */
 epctx_status compile_check_path(const char *path, const char *const *files, int count,
                                 const compile_settings *set, bool strict, compile_notes *notes,
                                 epctx_error *error);

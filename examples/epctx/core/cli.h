@@ -84,8 +84,8 @@ CLI_FORMAT(1) int cli_misuse(const char *format, ...);
 /* Whether a text of the command line may stand in a model; says so otherwise. NULL may. */
 bool cli_may_stand(const char *what, const char *text);
 
-/* cli_fail for a binary that is not that of the build stamp (EPCTX_ERR_VERSION): names the cure, and
- * `option`, which takes the binary all the same. */
+/* cli_fail for a binary that is not that of the build stamp (EPCTX_ERR_VERSION): names the cure,
+ * and `option`, which takes the binary all the same. */
 int cli_fail_stale(const epctx_error *error, const char *option);
 /* cli_fail for a node that cannot be renamed: --one-graph in the place of the API's one_graph, and
  * `more`, which may be empty, behind it. */

@@ -70,9 +70,9 @@ typedef struct output {
 
 /* What the command line says of the output. */
 void output_init(output *out, const cli_args *args);
-/* output_init for a command that changes a model: fills `policy` and `to_stdout`, too. `source` is the file that --in-place
- * replaces. On a mistake prints what is wrong and returns false: the command ends with
- * CLI_USAGE. */
+/* output_init for a command that changes a model: fills `policy` and `to_stdout`, too. `source` is
+ * the file that --in-place replaces. On a mistake prints what is wrong and returns false: the
+ * command ends with CLI_USAGE. */
 bool output_begin(output *out, const cli_args *args, const char *source);
 void output_free(output *out);
 /* --overwrite and -f; without both, `policy` stays. On a mistake prints what is wrong. */
