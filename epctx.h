@@ -1582,16 +1582,23 @@ typedef enum epctx_key {
 #define EPCTX_IO_NAMES          0x800u    /* matches inputs and outputs by value name */
 #define EPCTX_ALL_NAME          0x1000u   /* external: every node is primary and names the binary */
 #define EPCTX_ANY_EP            0x2000u   /* generic: for EPs without a profile */
-#define EPCTX_QNN_COMPAT        0x4000u   /* QNN's compatibility string (epctx_compat_compare) */
+#define EPCTX_STATIC_OUTPUTS    0x4000u   /* no dynamic outputs either, although inputs tell them */
 #define EPCTX_XML_PAIR          0x8000u   /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u  /* *.stripped.engine has no weights */
 #define EPCTX_EACH_CONTEXT      0x20000u  /* each node has its own context, not a primary node's */
 #define EPCTX_EMBEDS            0x40000u  /* embeds by default */
-#define EPCTX_OPENVINO_COMPAT   0x80000u  /* OpenVINO's compatibility string: JSON */
+#define EPCTX_CONTEXT_FOLDER    0x80000u  /* an existing folder as ep.context_file_path is meant */
 #define EPCTX_ANY_MAIN          0x100000u /* external: main_context is not looked at */
 #define EPCTX_ONE_CONTEXT       0x200000u /* all nodes of a model have one context, but *.xml */
 #define EPCTX_IO_OVERRIDES      0x400000u /* matches them by io_name_overrides, else by position */
-#define EPCTX_CONTEXT_FOLDER    0x800000u /* an existing folder as ep.context_file_path is meant */
+
+/* Values of ORT's OrtCompiledModelCompatibility. */
+typedef enum epctx_compat {
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* not a string of this EP */
+    EPCTX_COMPAT_OPTIMAL = 1,
+    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
+    EPCTX_COMPAT_UNSUPPORTED = 3
+} epctx_compat;
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
@@ -1605,6 +1612,11 @@ typedef struct epctx_profile {
     const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
     const char *attribute;   /* only its nodes have it, which tells them from those of another
                                 profile with the same sources; NULL: nothing does */
+    /* The EP's own rule for its compatibility strings, as epctx_compat_compare says; NULL: key by
+     * key. Both have 1 to 4096 bytes, any. `*why`: static text that names the deciding field. May
+     * be called by several threads. */
+    epctx_compat (*compat_fn)(const struct epctx_profile *profile, epctx_str model,
+                              epctx_str runtime, const char **why);
 } epctx_profile;
 
 /* The profiles: the built-in ones, or those of the function that EPCTX_PROFILES names. The last one
@@ -1629,6 +1641,19 @@ EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
 EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
                                                      const epctx_node_view *node);
 #endif
+
+/* Prefix of the metadata_props key "ep_compatibility_info.<EP>". */
+#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
+
+/* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
+ * an ORT session. The profile's compat_fn decides; without one, or without a profile:
+ *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
+ *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
+ *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
+ *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
+ * The message of `why` (may be NULL) names the deciding field. */
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why);
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
@@ -2724,31 +2749,6 @@ EPCTX_API epctx_status epctx_backend_partition(const epctx_backend *backend,
  * EPCTX_ERR_LIMIT if `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
-
-/* Values of ORT's OrtCompiledModelCompatibility. */
-typedef enum epctx_compat {
-    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* not a string of this EP */
-    EPCTX_COMPAT_OPTIMAL = 1,
-    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
-    EPCTX_COMPAT_UNSUPPORTED = 3
-} epctx_compat;
-
-/* Prefix of the metadata_props key "ep_compatibility_info.<EP>". */
-#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
-
-/* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
- * an ORT session.
- *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight. If that
- *   lists several chips, the model must have one for each.
- *   OpenVINO: the EP's own rule; JSON. Another version of OpenVINO, instruction set or major
- *   version of the container is UNSUPPORTED, and so is what is no JSON.
- *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
- *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
- *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
- *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
- * The message of `why` (may be NULL) names the deciding field. */
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why);
 
 /* Hash of names, types, attributes, bodies and constants, equal on all platforms. EPContext nodes
  * record it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Without
@@ -9283,6 +9283,496 @@ EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx
  * >>profile
  * ============================================================ */
 
+/* -- compatibility strings --
+ *
+ * Those of an EP with a rule of its own are judged by the compat_fn of its profile, all others key
+ * by key. They come from models and are read in place, without allocation: EPCTX__COMPAT_MOST
+ * bounds their length, and epctx__json_value the nesting of JSON. */
+
+static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value) {
+    return epctx_str_number(epctx_str_cut(rest, separator), value);
+}
+
+/* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
+ * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+static bool epctx__read_qnn(epctx_str text, uint64_t out[12]) {
+    static const char ends[] = ":..:..:..::";
+    size_t i = 0;
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) i++;
+    return i == 12 && text.data == NULL;
+}
+
+/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
+static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value) {
+    if (rest->size == 0) return false;
+    *value = epctx_str_cut(rest, ';');
+    *key = epctx_str_cut(value, '=');
+    if (value->data == NULL) {
+        *value = *key;
+        *key = epctx_str_of("");
+    }
+    return true;
+}
+
+/* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
+static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts) {
+    int i = 0;
+    while (i < parts - 1 && a[i] == b[i]) i++;
+    return a[i] > b[i];
+}
+
+/* Lists of the second form, with a number for each chip. `vtcms` may be empty instead. */
+typedef struct epctx__chips {
+    epctx_str archs, vtcms;
+} epctx__chips;
+
+static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm) {
+    *vtcm = 0;
+    if (chips->vtcms.size > 0) (void)epctx__cut_number(&chips->vtcms, ',', vtcm);
+    return epctx__cut_number(&chips->archs, ',', arch);
+}
+
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". Fills `out` like the
+ * first form, but leaves the places of blob and arch alone. */
+static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
+    static const char ends[] = "::..:..:";
+    uint64_t number = 0;
+    epctx_str a, socs, v;
+    size_t i = 1;
+    if (!epctx_str_is(epctx_str_cut(&text, ':'), "v2")) return false;
+    while (i < 8 && epctx__cut_number(&text, ends[i], &out[i - 1])) i++;
+    a = chips->archs = epctx_str_cut(&text, ':');
+    socs = epctx_str_cut(&text, ':');
+    v = chips->vtcms = epctx_str_cut(&text, ':');
+    if (i < 8 || !epctx_str_number(text, &out[11])) return false;
+    while (a.data != NULL)
+        if (!epctx__cut_number(&a, ',', &number) || !epctx__cut_number(&socs, ',', &number) ||
+            (chips->vtcms.size > 0 && !epctx__cut_number(&v, ',', &number)))
+            return false;
+    return socs.data == NULL && (chips->vtcms.size == 0 || v.data == NULL);
+}
+
+/* The chip of the model that fits this one best. v6x and v7x exclude each other; 0 is not known. */
+static epctx_compat epctx__fit_chip(epctx__chips model, uint64_t arch, uint64_t vtcm,
+                                    const char **why) {
+    epctx_compat best = EPCTX_COMPAT_UNSUPPORTED;
+    uint64_t a = 0, v = 0;
+    *why = "made for another HTP architecture or VTCM";
+    while (best != EPCTX_COMPAT_OPTIMAL && epctx__next_chip(&model, &a, &v)) {
+        if (a == arch && v == vtcm) {
+            best = EPCTX_COMPAT_OPTIMAL;
+            *why = "same backend, architecture and VTCM";
+        } else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0)) {
+            best = EPCTX_COMPAT_PREFER_RECOMPILATION;
+            *why = a == 0 ? "the model's string does not tell the HTP architecture"
+                   : a == arch && (v == 0 || vtcm == 0)
+                       ? "same backend and architecture; one string does not tell VTCM"
+                       : "made for an older or smaller chip";
+        }
+    }
+    if (best == EPCTX_COMPAT_OPTIMAL || arch != 0) return best;
+    *why = "this machine's string does not tell its HTP architecture";
+    return EPCTX_COMPAT_NOT_APPLICABLE;
+}
+
+/* A string with several chips stands for as many machines: the one that fits least decides. */
+static epctx_compat epctx__compare_chips(epctx__chips model, epctx__chips runtime,
+                                         const char **why) {
+    epctx_compat worst = EPCTX_COMPAT_NOT_APPLICABLE;
+    uint64_t arch = 0, vtcm = 0;
+    while (epctx__next_chip(&runtime, &arch, &vtcm)) {
+        const char *text;
+        const epctx_compat one = epctx__fit_chip(model, arch, vtcm, &text);
+        if (one > worst || one == EPCTX_COMPAT_NOT_APPLICABLE) *why = text;
+        if (one == EPCTX_COMPAT_NOT_APPLICABLE) return one;
+        if (one > worst) worst = one;
+    }
+    return worst;
+}
+
+/* The architecture of the first chip; false: it is not known. */
+static bool epctx__first_arch(epctx__chips chips, uint64_t *arch) {
+    uint64_t vtcm;
+    return epctx__next_chip(&chips, arch, &vtcm) && *arch != 0;
+}
+
+/* A machine whose EP writes the second form reads both. If it lists several chips, the model must
+ * have one for each. */
+static epctx_compat epctx__compare_qnn(const epctx_profile *profile, epctx_str model,
+                                       epctx_str runtime, const char **why) {
+    enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
+    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
+    epctx__chips own, theirs;
+    uint64_t m[12], r[12];
+    const bool second = epctx__read_qnn2(runtime, r, &own);
+    const bool chips = second && epctx__read_qnn2(model, m, &theirs);
+    (void)profile;
+    if ((!chips && !epctx__read_qnn(model, m)) || (!second && !epctx__read_qnn(runtime, r))) {
+        *why = "a string does not have QNN's six fields, or eight if this machine writes eight";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
+        *why = "another QNN backend";
+    } else if (second && m[11] == 1 && r[11] != 1) {
+        *why = "made for QNN's user driver, which this machine does not use";
+    } else if (((!second || r[11] != 1) && epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2)) ||
+               ((!second || r[11] == 1) && epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2))) {
+        *why = "made with a newer SDK than this machine has";
+    } else if (!second && epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
+        *why = "the binary is too new for this machine";
+    } else if (chips) {
+        return epctx__compare_chips(theirs, own, why);
+    } else if (second && !epctx__first_arch(own, &r[EPCTX__ARCH])) {
+        *why = "this machine's string does not tell its HTP architecture";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
+        *why = "made for a newer HTP architecture";
+    } else {
+        bool same = m[EPCTX__ARCH] == r[EPCTX__ARCH];
+        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
+        verdict = same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return verdict;
+}
+
+static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value) {
+    epctx_str k;
+    while (epctx__compat_next(&text, &k, value))
+        if (epctx_str_eq(k, key)) return true;
+    *value = epctx_str_of("");
+    return false;
+}
+
+/* Is the key's value the same in both, or absent from both? */
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major) {
+    epctx_str x, y;
+    (void)epctx__compat_find(a, epctx_str_of(key), &x);
+    (void)epctx__compat_find(b, epctx_str_of(key), &y);
+    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.'))
+                 : epctx_str_eq(x, y);
+}
+
+/* Bounds the search of every key in the other string. */
+#define EPCTX__COMPAT_MOST 4096u
+
+/* `own`: strings of epctx_backend_compatibility, whose unknown keys are ignored. Must not load: a
+ * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
+ * minor version (EPC-113). */
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
+                                         const char **why) {
+    static const struct {
+        const char *key;
+        bool own, major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different string formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
+        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
+    epctx_str key, value, other, rest;
+    size_t i;
+    *why = "the same values";
+    for (i = 0; i < 2 && !own; i++) {
+        rest = i == 0 ? model : runtime;
+        while (epctx__compat_next(&rest, &key, &value)) {
+            if (!epctx__compat_find(i == 0 ? runtime : model, key, &other)) {
+                *why = "the strings have different keys";
+                return EPCTX_COMPAT_NOT_APPLICABLE;
+            }
+        }
+    }
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].own == own &&
+            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            *why = rules[i].text;
+            return rules[i].verdict;
+        }
+    }
+    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
+        (void)epctx__compat_find(runtime, key, &other);
+        if (!epctx_str_eq(value, other)) {
+            *why = "another version";
+            return EPCTX_COMPAT_PREFER_RECOMPILATION;
+        }
+    }
+    return EPCTX_COMPAT_OPTIMAL;
+}
+
+/* -- JSON, for OpenVINO's string: read in place, nothing is allocated -- */
+
+static bool epctx__json_take(epctx_str *rest, const char *word) {
+    if (!epctx_str_starts(*rest, word)) return false;
+    epctx__str_skip(rest, strlen(word));
+    return true;
+}
+
+static void epctx__json_space(epctx_str *rest) {
+    while (rest->size > 0 && memchr(" \t\r\n", *rest->data, 4) != NULL) epctx__str_skip(rest, 1);
+}
+
+/* The unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
+static uint32_t epctx__json_unit(epctx_str text) {
+    static const char digits[] = "0123456789abcdefABCDEF";
+    uint32_t unit = 0;
+    size_t i;
+    if (text.size < 6 || !epctx_str_starts(text, "\\u")) return EPCTX_NO_CHAR;
+    for (i = 2; i < 6; i++) {
+        const char *digit = (const char *)memchr(digits, text.data[i], sizeof digits - 1);
+        if (digit == NULL) return EPCTX_NO_CHAR;
+        unit = unit << 4 | (uint32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
+    }
+    return unit;
+}
+
+/* The character of an escape at the start and its bytes, or EPCTX_NO_CHAR. */
+static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
+    static const char letters[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
+    const char *letter =
+        text.size > 1 ? (const char *)memchr(letters, text.data[1], sizeof letters - 1) : NULL;
+    uint32_t unit = epctx__json_unit(text), low;
+    *size = 6;
+    if (letter != NULL) {
+        *size = 2;
+        return (uint32_t)codes[letter - letters];
+    }
+    if (unit < 0xd800 || unit > 0xdfff) return unit;
+    epctx__str_skip(&text, 6);
+    low = epctx__json_unit(text);
+    *size = 12;
+    return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff
+               ? 0x10000 + ((unit - 0xd800) << 10 | (low - 0xdc00))
+               : EPCTX_NO_CHAR;
+}
+
+/* Takes a character of a string. At its end and before invalid JSON it takes none and
+ * returns EPCTX_NO_CHAR. */
+static uint32_t epctx__json_char(epctx_str *rest) {
+    size_t size = 0;
+    uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
+    if (code == '"' || code < 0x20) return EPCTX_NO_CHAR;
+    if (code == '\\') code = epctx__json_escape(*rest, &size);
+    if (code != EPCTX_NO_CHAR) epctx__str_skip(rest, size);
+    return code;
+}
+
+/* Takes a string; `text` is what is between its quotes, with the escapes. */
+static bool epctx__json_text(epctx_str *rest, epctx_str *text) {
+    if (!epctx__json_take(rest, "\"")) return false;
+    *text = *rest;
+    while (epctx__json_char(rest) != EPCTX_NO_CHAR) {
+    }
+    text->size -= rest->size;
+    return epctx__json_take(rest, "\"");
+}
+
+/* Whether two such texts are equal. */
+static bool epctx__json_same(epctx_str a, epctx_str b) {
+    uint32_t x, y;
+    do {
+        x = epctx__json_char(&a);
+        y = epctx__json_char(&b);
+    } while (x == y && x != EPCTX_NO_CHAR);
+    return x == y;
+}
+
+static bool epctx__json_digits(epctx_str *rest) {
+    const size_t before = rest->size;
+    while (rest->size > 0 && *rest->data >= '0' && *rest->data <= '9') epctx__str_skip(rest, 1);
+    return rest->size < before;
+}
+
+static bool epctx__json_number(epctx_str *rest) {
+    (void)epctx__json_take(rest, "-");
+    if (!epctx__json_take(rest, "0") && !epctx__json_digits(rest)) return false;
+    if (epctx__json_take(rest, ".") && !epctx__json_digits(rest)) return false;
+    if (!epctx__json_take(rest, "e") && !epctx__json_take(rest, "E")) return true;
+    if (!epctx__json_take(rest, "+")) (void)epctx__json_take(rest, "-");
+    return epctx__json_digits(rest);
+}
+
+/* A member of the outermost object: of several of one name the last counts. */
+typedef struct epctx__json_field {
+    const char *name;
+    epctx_str text; /* without data if the value is not a string */
+} epctx__json_field;
+
+typedef struct epctx__json_fields {
+    epctx__json_field *list;
+    size_t count;
+} epctx__json_fields;
+
+static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members);
+
+/* The rest of an object. `members` may be NULL. */
+static bool epctx__json_object(epctx_str *rest, unsigned deepest,
+                               const epctx__json_fields *members) {
+    epctx_str name, value;
+    size_t i;
+    epctx__json_space(rest);
+    if (epctx__json_take(rest, "}")) return true;
+    do {
+        epctx__json_space(rest);
+        if (!epctx__json_text(rest, &name)) return false;
+        epctx__json_space(rest);
+        if (!epctx__json_take(rest, ":")) return false;
+        epctx__json_space(rest);
+        value = *rest;
+        if (!epctx__json_value(rest, deepest, NULL)) return false;
+        for (i = 0; members != NULL && i < members->count; i++) {
+            epctx__json_field *m = &members->list[i];
+            if (!epctx__json_same(name, epctx_str_of(m->name))) continue;
+            if (!epctx__json_text(&value, &m->text)) m->text = epctx_str_of(NULL);
+        }
+        epctx__json_space(rest);
+    } while (epctx__json_take(rest, ","));
+    return epctx__json_take(rest, "}");
+}
+
+static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
+    epctx__json_space(rest);
+    if (epctx__json_take(rest, "]")) return true;
+    do {
+        epctx__json_space(rest);
+        if (!epctx__json_value(rest, deepest, NULL)) return false;
+        epctx__json_space(rest);
+    } while (epctx__json_take(rest, ","));
+    return epctx__json_take(rest, "]");
+}
+
+/* Takes a value with at most `deepest` lists in each other; fills in `members` of an object. */
+static bool epctx__json_value(epctx_str *rest, unsigned deepest,
+                              const epctx__json_fields *members) {
+    epctx_str text;
+    if (epctx_str_starts(*rest, "\"")) return epctx__json_text(rest, &text);
+    if (epctx__json_take(rest, "true") || epctx__json_take(rest, "false") ||
+        epctx__json_take(rest, "null"))
+        return true;
+    if (deepest > 0 && epctx__json_take(rest, "{"))
+        return epctx__json_object(rest, deepest - 1, members);
+    if (deepest > 0 && epctx__json_take(rest, "[")) return epctx__json_list(rest, deepest - 1);
+    return epctx__json_number(rest);
+}
+
+/* -- OpenVINO -- */
+
+/* "1.1": the major version as the EP reads it, which is C++'s stoi(). False: none. */
+static bool epctx__ov_major(epctx_str text, int64_t *major) {
+    uint32_t c = epctx__json_char(&text);
+    int64_t sign = 1;
+    bool found = false;
+    *major = 0;
+    while (c == ' ' || (c >= '\t' && c <= '\r')) c = epctx__json_char(&text);
+    if (c == '-') sign = -1;
+    if (c == '-' || c == '+') c = epctx__json_char(&text);
+    for (; c >= '0' && c <= '9' && *major <= INT32_MAX; c = epctx__json_char(&text)) {
+        *major = *major * 10 + (c - '0');
+        found = true;
+    }
+    *major *= sign;
+    return found && *major >= INT32_MIN && *major <= INT32_MAX;
+}
+
+enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
+
+/* False if `text` is not JSON. `*object` tells whether it is an object. A missing member is an
+ * empty string. */
+static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
+                                 bool *object) {
+    static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
+                                                       "ov_compat_string"};
+    enum { EPCTX__JSON_DEEPEST = 64 };
+    epctx__json_fields members;
+    size_t i;
+    members.list = out;
+    members.count = EPCTX__OV_COUNT;
+    for (i = 0; i < EPCTX__OV_COUNT; i++) {
+        out[i].name = names[i];
+        out[i].text = epctx_str_of("");
+    }
+    (void)epctx__json_take(&text, "\xef\xbb\xbf");
+    epctx__json_space(&text);
+    *object = epctx_str_starts(text, "{");
+    if (!epctx__json_value(&text, EPCTX__JSON_DEEPEST, &members)) return false;
+    epctx__json_space(&text);
+    return text.size == 0;
+}
+
+/* OpenVINO's own string must be equal; that of a CPU is "meta=1.0;ov=2026.4.1;isa=Intel AVX2".
+ * Only the driver of another device knows which other strings it accepts. */
+static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
+    epctx_str isa;
+    *why = "the same version of OpenVINO, instruction set and container";
+    if (epctx__json_same(model, runtime)) return EPCTX_COMPAT_OPTIMAL;
+    if (!epctx__compat_find(runtime, epctx_str_of("isa"), &isa)) {
+        *why = "other texts in ov_compat_string, which only the device's driver can compare";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    *why = !epctx__compat_same(model, runtime, "ov", false)    ? "another version of OpenVINO"
+           : !epctx__compat_same(model, runtime, "isa", false) ? "made for another instruction set"
+                                                               : "another text in ov_compat_string";
+    return EPCTX_COMPAT_UNSUPPORTED;
+}
+
+/* Answers like OpenVINO's plugin EP 1.8.1: three members of the object count, in this order. */
+static epctx_compat epctx__compare_openvino(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, const char **why) {
+    epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
+    int64_t made = 0, reads = 0;
+    bool object;
+    (void)profile;
+    if (!epctx__read_openvino(runtime, r, &object) || !object || r[EPCTX__OV_FORM].text.size == 0 ||
+        !epctx__ov_major(r[EPCTX__OV_BIN].text, &reads) || r[EPCTX__OV_OWN].text.size == 0) {
+        *why = "this machine's string is not JSON with ovep_compat_ver, ovep_bin_ver and "
+               "ov_compat_string";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    if (!epctx__read_openvino(model, m, &object)) {
+        *why = "the model's string is no JSON";
+        return EPCTX_COMPAT_UNSUPPORTED;
+    }
+    if (!object || !epctx__json_same(m[EPCTX__OV_FORM].text, r[EPCTX__OV_FORM].text)) {
+        *why = "another ovep_compat_ver: this EP does not read the string";
+    } else if (m[EPCTX__OV_BIN].text.data == NULL) {
+        *why = "ovep_bin_ver is no string";
+    } else if (!epctx__ov_major(m[EPCTX__OV_BIN].text, &made) || made != reads) {
+        *why = "another major version of the container (ovep_bin_ver)";
+        return EPCTX_COMPAT_UNSUPPORTED;
+    } else if (m[EPCTX__OV_OWN].text.size == 0) {
+        *why = "there is no ov_compat_string, so the EP does not ask OpenVINO";
+    } else {
+        return epctx__compare_ov_own(m[EPCTX__OV_OWN].text, r[EPCTX__OV_OWN].text, why);
+    }
+    return EPCTX_COMPAT_NOT_APPLICABLE;
+}
+
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why) {
+    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+    const char *text = "";
+    epctx_str format;
+    if (model.size == 0 || runtime.size == 0) {
+        text = "no compatibility string";
+    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        text = "the compatibility string is too long";
+    } else if (profile != NULL && profile->compat_fn != NULL) {
+        verdict = profile->compat_fn(profile, model, runtime, &text);
+    } else {
+        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
+        verdict = epctx__compare_pairs(model, runtime, own, &text);
+    }
+    epctx_error_clear(why);
+    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+    if (why != NULL) why->status = EPCTX_OK;
+    return verdict;
+}
+
+/* -- profiles -- */
+
 #define EPCTX__BIT(attr) (1u << EPCTX_EPNODE_##attr)
 
 /* -- facts: profiles -- */
@@ -9298,13 +9788,14 @@ static const epctx_profile epctx__profiles[] = {
      * 1.18. */
     {/* name     */ "qnn",
      /* sources  */ {"QNNExecutionProvider", "QNN"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES |
-                    EPCTX_QNN_COMPAT,
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_STATIC_OUTPUTS | EPCTX_EMBED_ONE |
+                    EPCTX_IO_NAMES,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
      /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin"},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ epctx__compare_qnn},
     /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport
      * (Olive's wrapper); refuses any ".." in a path; a DLC may replace the binary, with tmp*.json
      * beside it. Plugin EP 2.7.0 on the bench: several embedded partitions load; inputs and outputs
@@ -9313,13 +9804,14 @@ static const epctx_profile epctx__profiles[] = {
      * is_multi_soc_ep_context. */
     {/* name     */ "qnn_plugin",
      /* sources  */ {"QNNExecutionProvider", "QNN", "QAIRTExport"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_NO_DOTS | EPCTX_IO_OVERRIDES |
-                    EPCTX_QNN_COMPAT,
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_STATIC_OUTPUTS | EPCTX_NO_DOTS |
+                    EPCTX_IO_OVERRIDES,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
      /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"},
-     /* attribute */ "is_multi_soc_ep_context"},
+     /* attribute */ "is_multi_soc_ep_context",
+     /* compat_fn */ epctx__compare_qnn},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Inputs and outputs are matched by name
@@ -9329,12 +9821,13 @@ static const epctx_profile epctx__profiles[] = {
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_OPENVINO_COMPAT | EPCTX_ONE_CONTEXT,
+                    EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ epctx__compare_openvino},
     /* plugin EP 1.8.1 (OpenVINO 2026.4.1) on its CPU device: one container for a model, looked up
      * by partition_name; external nodes load with main_context 0, 2 or none, all must name it;
      * embedded the first node in ORT's order (epctx_view_graph_order) has the container and the
@@ -9343,12 +9836,13 @@ static const epctx_profile epctx__profiles[] = {
     {/* name     */ "openvino_plugin",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_OPENVINO_COMPAT | EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
+                    EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ 0,
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ epctx__compare_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
      * is taken; embed mode and path come from provider options of its own, and a folder that is
      * there is the folder of model and engines (GetCtxModelPath, GetPathOrParentPathOfCtxModel).
@@ -9362,7 +9856,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "*.engine",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded by default; tensors are matched, and a
      * folder as path is taken, as in tensorrt. */
@@ -9374,7 +9869,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "*.engine",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
      * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
@@ -9385,7 +9881,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "*.mxr",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
     {/* name     */ "vitisai",
@@ -9395,7 +9892,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE),
      /* binary   */ "{file}_MORPHIZEN.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload per node, source is the
      * EP's own name. */
     {/* name     */ "telum",
@@ -9405,7 +9903,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE),
      /* binary   */ "",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
     {/* name     */ "example",
@@ -9415,7 +9914,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(SOURCE),
      /* binary   */ "*.ctx",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* epctx_npu.h: compiles fixed shapes; a context runs where a dimension of the context model is
      * free, too, with inputs of the compiled shape. */
     {/* name     */ "npu",
@@ -9425,7 +9925,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(PARTITION_NAME) | EPCTX__BIT(SOURCE),
      /* binary   */ "{model}_npu.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT docs/execution-providers/EP-Context-Design */
     {/* name     */ "generic",
      /* sources  */ {NULL},
@@ -9434,7 +9935,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "{model}_*.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
 };
 /* clang-format on */
 /* -- end of facts -- */
@@ -15315,11 +15817,10 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
 /* ============================================================
  * >>ep
  *
- * The section has four parts. epctx_compat_compare judges the compatibility string of a model: the
- * rules for QNN and OpenVINO follow those EPs, all other strings are compared key by key.
- * epctx_graph_hash identifies a graph. epctx_outside_weight_next and epctx_outside_weight_verify
- * read and check the references of a weightless context. The rest is the compile engine, epctx_ep:
- * it turns pieces of a graph into one context binary and one EPContext node per piece.
+ * The section has three parts. epctx_graph_hash identifies a graph. epctx_outside_weight_next and
+ * epctx_outside_weight_verify read and check the references of a weightless context. The rest is
+ * the compile engine, epctx_ep: it turns pieces of a graph into one context binary and one
+ * EPContext node per piece.
  *
  * Everything rests on the name and the hash of a graph. epctx_ep_compile passes both to compile_fn
  * for the binary, and the node repeats them in partition_name and notes. The loader hands them to
@@ -15333,8 +15834,7 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  *
  * A context is released exactly once. epctx_ep_finish clears `build` before it calls finish_fn,
  * which releases the context even when it fails; epctx_ep_end discards what is left, unless a group
- * owns it. Strings from a model are read in place without allocation; EPCTX__COMPAT_MOST bounds
- * their length and epctx__json_value their nesting. What a backend reports is checked: the number
+ * owns it. What a backend reports is checked: the number
  * of output types, the sign of max_size, an empty binary.
  * ============================================================ */
 
@@ -15356,485 +15856,6 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     parts[4] = epctx_str_of(";arch=");
     parts[5] = epctx_str_of(backend->hardware_architecture);
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
-}
-
-static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value) {
-    return epctx_str_number(epctx_str_cut(rest, separator), value);
-}
-
-/* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
- * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-static bool epctx__read_qnn(epctx_str text, uint64_t out[12]) {
-    static const char ends[] = ":..:..:..::";
-    size_t i = 0;
-    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) i++;
-    return i == 12 && text.data == NULL;
-}
-
-/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
-static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value) {
-    if (rest->size == 0) return false;
-    *value = epctx_str_cut(rest, ';');
-    *key = epctx_str_cut(value, '=');
-    if (value->data == NULL) {
-        *value = *key;
-        *key = epctx_str_of("");
-    }
-    return true;
-}
-
-/* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
-static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts) {
-    int i = 0;
-    while (i < parts - 1 && a[i] == b[i]) i++;
-    return a[i] > b[i];
-}
-
-/* Lists of the second form, with a number for each chip. `vtcms` may be empty instead. */
-typedef struct epctx__chips {
-    epctx_str archs, vtcms;
-} epctx__chips;
-
-static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm) {
-    *vtcm = 0;
-    if (chips->vtcms.size > 0) (void)epctx__cut_number(&chips->vtcms, ',', vtcm);
-    return epctx__cut_number(&chips->archs, ',', arch);
-}
-
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". Fills `out` like the
- * first form, but leaves the places of blob and arch alone. */
-static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
-    static const char ends[] = "::..:..:";
-    uint64_t number = 0;
-    epctx_str a, socs, v;
-    size_t i = 1;
-    if (!epctx_str_is(epctx_str_cut(&text, ':'), "v2")) return false;
-    while (i < 8 && epctx__cut_number(&text, ends[i], &out[i - 1])) i++;
-    a = chips->archs = epctx_str_cut(&text, ':');
-    socs = epctx_str_cut(&text, ':');
-    v = chips->vtcms = epctx_str_cut(&text, ':');
-    if (i < 8 || !epctx_str_number(text, &out[11])) return false;
-    while (a.data != NULL)
-        if (!epctx__cut_number(&a, ',', &number) || !epctx__cut_number(&socs, ',', &number) ||
-            (chips->vtcms.size > 0 && !epctx__cut_number(&v, ',', &number)))
-            return false;
-    return socs.data == NULL && (chips->vtcms.size == 0 || v.data == NULL);
-}
-
-/* The chip of the model that fits this one best. v6x and v7x exclude each other; 0 is not known. */
-static epctx_compat epctx__fit_chip(epctx__chips model, uint64_t arch, uint64_t vtcm,
-                                    const char **why) {
-    epctx_compat best = EPCTX_COMPAT_UNSUPPORTED;
-    uint64_t a = 0, v = 0;
-    *why = "made for another HTP architecture or VTCM";
-    while (best != EPCTX_COMPAT_OPTIMAL && epctx__next_chip(&model, &a, &v)) {
-        if (a == arch && v == vtcm) {
-            best = EPCTX_COMPAT_OPTIMAL;
-            *why = "same backend, architecture and VTCM";
-        } else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0)) {
-            best = EPCTX_COMPAT_PREFER_RECOMPILATION;
-            *why = a == 0 ? "the model's string does not tell the HTP architecture"
-                   : a == arch && (v == 0 || vtcm == 0)
-                       ? "same backend and architecture; one string does not tell VTCM"
-                       : "made for an older or smaller chip";
-        }
-    }
-    if (best == EPCTX_COMPAT_OPTIMAL || arch != 0) return best;
-    *why = "this machine's string does not tell its HTP architecture";
-    return EPCTX_COMPAT_NOT_APPLICABLE;
-}
-
-/* A string with several chips stands for as many machines: the one that fits least decides. */
-static epctx_compat epctx__compare_chips(epctx__chips model, epctx__chips runtime,
-                                         const char **why) {
-    epctx_compat worst = EPCTX_COMPAT_NOT_APPLICABLE;
-    uint64_t arch = 0, vtcm = 0;
-    while (epctx__next_chip(&runtime, &arch, &vtcm)) {
-        const char *text;
-        const epctx_compat one = epctx__fit_chip(model, arch, vtcm, &text);
-        if (one > worst || one == EPCTX_COMPAT_NOT_APPLICABLE) *why = text;
-        if (one == EPCTX_COMPAT_NOT_APPLICABLE) return one;
-        if (one > worst) worst = one;
-    }
-    return worst;
-}
-
-/* The architecture of the first chip; false: it is not known. */
-static bool epctx__first_arch(epctx__chips chips, uint64_t *arch) {
-    uint64_t vtcm;
-    return epctx__next_chip(&chips, arch, &vtcm) && *arch != 0;
-}
-
-/* A machine whose EP writes the second form reads both. */
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why) {
-    enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
-    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
-    epctx__chips own, theirs;
-    uint64_t m[12], r[12];
-    const bool second = epctx__read_qnn2(runtime, r, &own);
-    const bool chips = second && epctx__read_qnn2(model, m, &theirs);
-    if ((!chips && !epctx__read_qnn(model, m)) || (!second && !epctx__read_qnn(runtime, r))) {
-        *why = "a string does not have QNN's six fields, or eight if this machine writes eight";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    }
-    if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
-        *why = "another QNN backend";
-    } else if (second && m[11] == 1 && r[11] != 1) {
-        *why = "made for QNN's user driver, which this machine does not use";
-    } else if (((!second || r[11] != 1) && epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2)) ||
-               ((!second || r[11] == 1) && epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2))) {
-        *why = "made with a newer SDK than this machine has";
-    } else if (!second && epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
-        *why = "the binary is too new for this machine";
-    } else if (chips) {
-        return epctx__compare_chips(theirs, own, why);
-    } else if (second && !epctx__first_arch(own, &r[EPCTX__ARCH])) {
-        *why = "this machine's string does not tell its HTP architecture";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
-        *why = "made for a newer HTP architecture";
-    } else {
-        bool same = m[EPCTX__ARCH] == r[EPCTX__ARCH];
-        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
-        verdict = same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
-    }
-    return verdict;
-}
-
-static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value) {
-    epctx_str k;
-    while (epctx__compat_next(&text, &k, value))
-        if (epctx_str_eq(k, key)) return true;
-    *value = epctx_str_of("");
-    return false;
-}
-
-/* Is the key's value the same in both, or absent from both? */
-static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major) {
-    epctx_str x, y;
-    (void)epctx__compat_find(a, epctx_str_of(key), &x);
-    (void)epctx__compat_find(b, epctx_str_of(key), &y);
-    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.'))
-                 : epctx_str_eq(x, y);
-}
-
-/* Bounds the search of every key in the other string. */
-#define EPCTX__COMPAT_MOST 4096u
-
-/* `own`: strings of epctx_backend_compatibility, whose unknown keys are ignored. Must not load: a
- * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
- * minor version (EPC-113). */
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
-                                         const char **why) {
-    static const struct {
-        const char *key;
-        bool own, major;
-        epctx_compat verdict; /* when the values differ */
-        const char *text;
-    } rules[] = {
-        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different string formats"},
-        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
-        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
-        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
-        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
-    epctx_str key, value, other, rest;
-    size_t i;
-    *why = "the same values";
-    for (i = 0; i < 2 && !own; i++) {
-        rest = i == 0 ? model : runtime;
-        while (epctx__compat_next(&rest, &key, &value)) {
-            if (!epctx__compat_find(i == 0 ? runtime : model, key, &other)) {
-                *why = "the strings have different keys";
-                return EPCTX_COMPAT_NOT_APPLICABLE;
-            }
-        }
-    }
-    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (rules[i].own == own &&
-            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
-            *why = rules[i].text;
-            return rules[i].verdict;
-        }
-    }
-    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
-        (void)epctx__compat_find(runtime, key, &other);
-        if (!epctx_str_eq(value, other)) {
-            *why = "another version";
-            return EPCTX_COMPAT_PREFER_RECOMPILATION;
-        }
-    }
-    return EPCTX_COMPAT_OPTIMAL;
-}
-
-/* -- JSON, for OpenVINO's string: read in place, nothing is allocated -- */
-
-static bool epctx__json_take(epctx_str *rest, const char *word) {
-    if (!epctx_str_starts(*rest, word)) return false;
-    epctx__str_skip(rest, strlen(word));
-    return true;
-}
-
-static void epctx__json_space(epctx_str *rest) {
-    while (rest->size > 0 && memchr(" \t\r\n", *rest->data, 4) != NULL) epctx__str_skip(rest, 1);
-}
-
-/* The unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
-static uint32_t epctx__json_unit(epctx_str text) {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    uint32_t unit = 0;
-    size_t i;
-    if (text.size < 6 || !epctx_str_starts(text, "\\u")) return EPCTX_NO_CHAR;
-    for (i = 2; i < 6; i++) {
-        const char *digit = (const char *)memchr(digits, text.data[i], sizeof digits - 1);
-        if (digit == NULL) return EPCTX_NO_CHAR;
-        unit = unit << 4 | (uint32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
-    }
-    return unit;
-}
-
-/* The character of an escape at the start and its bytes, or EPCTX_NO_CHAR. */
-static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
-    static const char letters[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
-    const char *letter =
-        text.size > 1 ? (const char *)memchr(letters, text.data[1], sizeof letters - 1) : NULL;
-    uint32_t unit = epctx__json_unit(text), low;
-    *size = 6;
-    if (letter != NULL) {
-        *size = 2;
-        return (uint32_t)codes[letter - letters];
-    }
-    if (unit < 0xd800 || unit > 0xdfff) return unit;
-    epctx__str_skip(&text, 6);
-    low = epctx__json_unit(text);
-    *size = 12;
-    return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff
-               ? 0x10000 + ((unit - 0xd800) << 10 | (low - 0xdc00))
-               : EPCTX_NO_CHAR;
-}
-
-/* Takes a character of a string. At its end and before invalid JSON it takes none and
- * returns EPCTX_NO_CHAR. */
-static uint32_t epctx__json_char(epctx_str *rest) {
-    size_t size = 0;
-    uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
-    if (code == '"' || code < 0x20) return EPCTX_NO_CHAR;
-    if (code == '\\') code = epctx__json_escape(*rest, &size);
-    if (code != EPCTX_NO_CHAR) epctx__str_skip(rest, size);
-    return code;
-}
-
-/* Takes a string; `text` is what is between its quotes, with the escapes. */
-static bool epctx__json_text(epctx_str *rest, epctx_str *text) {
-    if (!epctx__json_take(rest, "\"")) return false;
-    *text = *rest;
-    while (epctx__json_char(rest) != EPCTX_NO_CHAR) {
-    }
-    text->size -= rest->size;
-    return epctx__json_take(rest, "\"");
-}
-
-/* Whether two such texts are equal. */
-static bool epctx__json_same(epctx_str a, epctx_str b) {
-    uint32_t x, y;
-    do {
-        x = epctx__json_char(&a);
-        y = epctx__json_char(&b);
-    } while (x == y && x != EPCTX_NO_CHAR);
-    return x == y;
-}
-
-static bool epctx__json_digits(epctx_str *rest) {
-    const size_t before = rest->size;
-    while (rest->size > 0 && *rest->data >= '0' && *rest->data <= '9') epctx__str_skip(rest, 1);
-    return rest->size < before;
-}
-
-static bool epctx__json_number(epctx_str *rest) {
-    (void)epctx__json_take(rest, "-");
-    if (!epctx__json_take(rest, "0") && !epctx__json_digits(rest)) return false;
-    if (epctx__json_take(rest, ".") && !epctx__json_digits(rest)) return false;
-    if (!epctx__json_take(rest, "e") && !epctx__json_take(rest, "E")) return true;
-    if (!epctx__json_take(rest, "+")) (void)epctx__json_take(rest, "-");
-    return epctx__json_digits(rest);
-}
-
-/* A member of the outermost object: of several of one name the last counts. */
-typedef struct epctx__json_field {
-    const char *name;
-    epctx_str text; /* without data if the value is not a string */
-} epctx__json_field;
-
-typedef struct epctx__json_fields {
-    epctx__json_field *list;
-    size_t count;
-} epctx__json_fields;
-
-static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members);
-
-/* The rest of an object. `members` may be NULL. */
-static bool epctx__json_object(epctx_str *rest, unsigned deepest,
-                               const epctx__json_fields *members) {
-    epctx_str name, value;
-    size_t i;
-    epctx__json_space(rest);
-    if (epctx__json_take(rest, "}")) return true;
-    do {
-        epctx__json_space(rest);
-        if (!epctx__json_text(rest, &name)) return false;
-        epctx__json_space(rest);
-        if (!epctx__json_take(rest, ":")) return false;
-        epctx__json_space(rest);
-        value = *rest;
-        if (!epctx__json_value(rest, deepest, NULL)) return false;
-        for (i = 0; members != NULL && i < members->count; i++) {
-            epctx__json_field *m = &members->list[i];
-            if (!epctx__json_same(name, epctx_str_of(m->name))) continue;
-            if (!epctx__json_text(&value, &m->text)) m->text = epctx_str_of(NULL);
-        }
-        epctx__json_space(rest);
-    } while (epctx__json_take(rest, ","));
-    return epctx__json_take(rest, "}");
-}
-
-static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
-    epctx__json_space(rest);
-    if (epctx__json_take(rest, "]")) return true;
-    do {
-        epctx__json_space(rest);
-        if (!epctx__json_value(rest, deepest, NULL)) return false;
-        epctx__json_space(rest);
-    } while (epctx__json_take(rest, ","));
-    return epctx__json_take(rest, "]");
-}
-
-/* Takes a value with at most `deepest` lists in each other; fills in `members` of an object. */
-static bool epctx__json_value(epctx_str *rest, unsigned deepest,
-                              const epctx__json_fields *members) {
-    epctx_str text;
-    if (epctx_str_starts(*rest, "\"")) return epctx__json_text(rest, &text);
-    if (epctx__json_take(rest, "true") || epctx__json_take(rest, "false") ||
-        epctx__json_take(rest, "null"))
-        return true;
-    if (deepest > 0 && epctx__json_take(rest, "{"))
-        return epctx__json_object(rest, deepest - 1, members);
-    if (deepest > 0 && epctx__json_take(rest, "[")) return epctx__json_list(rest, deepest - 1);
-    return epctx__json_number(rest);
-}
-
-/* -- OpenVINO -- */
-
-/* "1.1": the major version as the EP reads it, which is C++'s stoi(). False: none. */
-static bool epctx__ov_major(epctx_str text, int64_t *major) {
-    uint32_t c = epctx__json_char(&text);
-    int64_t sign = 1;
-    bool found = false;
-    *major = 0;
-    while (c == ' ' || (c >= '\t' && c <= '\r')) c = epctx__json_char(&text);
-    if (c == '-') sign = -1;
-    if (c == '-' || c == '+') c = epctx__json_char(&text);
-    for (; c >= '0' && c <= '9' && *major <= INT32_MAX; c = epctx__json_char(&text)) {
-        *major = *major * 10 + (c - '0');
-        found = true;
-    }
-    *major *= sign;
-    return found && *major >= INT32_MIN && *major <= INT32_MAX;
-}
-
-enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
-
-/* False if `text` is not JSON. `*object` tells whether it is an object. A missing member is an
- * empty string. */
-static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
-                                 bool *object) {
-    static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
-                                                       "ov_compat_string"};
-    enum { EPCTX__JSON_DEEPEST = 64 };
-    epctx__json_fields members;
-    size_t i;
-    members.list = out;
-    members.count = EPCTX__OV_COUNT;
-    for (i = 0; i < EPCTX__OV_COUNT; i++) {
-        out[i].name = names[i];
-        out[i].text = epctx_str_of("");
-    }
-    (void)epctx__json_take(&text, "\xef\xbb\xbf");
-    epctx__json_space(&text);
-    *object = epctx_str_starts(text, "{");
-    if (!epctx__json_value(&text, EPCTX__JSON_DEEPEST, &members)) return false;
-    epctx__json_space(&text);
-    return text.size == 0;
-}
-
-/* OpenVINO's own string must be equal; that of a CPU is "meta=1.0;ov=2026.4.1;isa=Intel AVX2".
- * Only the driver of another device knows which other strings it accepts. */
-static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
-    epctx_str isa;
-    *why = "the same version of OpenVINO, instruction set and container";
-    if (epctx__json_same(model, runtime)) return EPCTX_COMPAT_OPTIMAL;
-    if (!epctx__compat_find(runtime, epctx_str_of("isa"), &isa)) {
-        *why = "other texts in ov_compat_string, which only the device's driver can compare";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    }
-    *why = !epctx__compat_same(model, runtime, "ov", false)    ? "another version of OpenVINO"
-           : !epctx__compat_same(model, runtime, "isa", false) ? "made for another instruction set"
-                                                               : "another text in ov_compat_string";
-    return EPCTX_COMPAT_UNSUPPORTED;
-}
-
-/* Answers like OpenVINO's plugin EP 1.8.1: three members of the object count, in this order. */
-static epctx_compat epctx__compare_openvino(epctx_str model, epctx_str runtime, const char **why) {
-    epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
-    int64_t made = 0, reads = 0;
-    bool object;
-    if (!epctx__read_openvino(runtime, r, &object) || !object || r[EPCTX__OV_FORM].text.size == 0 ||
-        !epctx__ov_major(r[EPCTX__OV_BIN].text, &reads) || r[EPCTX__OV_OWN].text.size == 0) {
-        *why = "this machine's string is not JSON with ovep_compat_ver, ovep_bin_ver and "
-               "ov_compat_string";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    }
-    if (!epctx__read_openvino(model, m, &object)) {
-        *why = "the model's string is no JSON";
-        return EPCTX_COMPAT_UNSUPPORTED;
-    }
-    if (!object || !epctx__json_same(m[EPCTX__OV_FORM].text, r[EPCTX__OV_FORM].text)) {
-        *why = "another ovep_compat_ver: this EP does not read the string";
-    } else if (m[EPCTX__OV_BIN].text.data == NULL) {
-        *why = "ovep_bin_ver is no string";
-    } else if (!epctx__ov_major(m[EPCTX__OV_BIN].text, &made) || made != reads) {
-        *why = "another major version of the container (ovep_bin_ver)";
-        return EPCTX_COMPAT_UNSUPPORTED;
-    } else if (m[EPCTX__OV_OWN].text.size == 0) {
-        *why = "there is no ov_compat_string, so the EP does not ask OpenVINO";
-    } else {
-        return epctx__compare_ov_own(m[EPCTX__OV_OWN].text, r[EPCTX__OV_OWN].text, why);
-    }
-    return EPCTX_COMPAT_NOT_APPLICABLE;
-}
-
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why) {
-    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
-    const char *text = "";
-    epctx_str format;
-    if (model.size == 0 || runtime.size == 0) {
-        text = "no compatibility string";
-    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        text = "the compatibility string is too long";
-    } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
-        verdict = epctx__compare_qnn(model, runtime, &text);
-    } else if (profile != NULL && (profile->traits & EPCTX_OPENVINO_COMPAT) != 0) {
-        verdict = epctx__compare_openvino(model, runtime, &text);
-    } else {
-        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
-        verdict = epctx__compare_pairs(model, runtime, own, &text);
-    }
-    epctx_error_clear(why);
-    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-    if (why != NULL) why->status = EPCTX_OK;
-    return verdict;
 }
 
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text) {
