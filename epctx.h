@@ -103,6 +103,12 @@
  *   workspace         what the sessions of a group have in common
  *   build stamp       what a model was made from, in its metadata, to know whether it is stale
  *   profile           what the EP of a vendor reads and writes
+ *   trait             what an EP does otherwise than the design: a bit of its profile
+ *   claim             an EP's word that a node is its own, by `source` or to compile it
+ *   unit              nodes that a backend wants in one partition or in none (units_fn)
+ *   slot              a field of a model in the tree that edits change; a view knows its slot
+ *   turn              the time in which one thread works on an object of a workspace, which does
+ *                     not hold the lock meanwhile; others wait for its end
  *
  * OPTIONS: macros that you define before the header. In "all" files that include it, or only in the
  * "one" with the implementation; those in all must be the same everywhere.
@@ -3971,19 +3977,19 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer) {
 /* -- hash tables of balanced trees --
  *
  * Names are hostile and may collide, and without global state there is no secret seed on every
- * platform. So each slot is an AA tree, usually of one node: a search takes O(log n) for any names,
- * and runs are reproducible. */
+ * platform. So each head has an AA tree, usually of one node: a search takes O(log n) for any
+ * names, and runs are reproducible. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
 #define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), new node, head */
 #define EPCTX__TAG        0x3ffffffu
 
-/* The links of a node. Nodes are indices into an array. */
-typedef struct epctx__twig {
+/* How a node hangs in its tree. Nodes are indices into an array. */
+typedef struct epctx__links {
     uint32_t link[2];
     uint32_t level : 6;
     uint32_t tag : 26; /* of the hash */
-} epctx__twig;
+} epctx__links;
 
 /* The links from the head to where the new node belongs. */
 typedef struct epctx__path {
@@ -3994,15 +4000,15 @@ typedef struct epctx__path {
 /* Nodes are ordered by tag, then by order_fn: above 0 when `search` comes after the node (NULL:
  * after all). */
 typedef struct epctx__table {
-    epctx__twig *twigs;
+    epctx__links *links;
     size_t stride;
     uint32_t *heads;
     size_t capacity; /* of the heads, a power of two */
     int (*order_fn)(void *search, uint32_t index);
 } epctx__table;
 
-static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index) {
-    return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
+static epctx__links *epctx__links_at(const epctx__table *table, uint32_t index) {
+    return (epctx__links *)(void *)((uint8_t *)table->links + index * table->stride);
 }
 
 /* The equal node or EPCTX__NO_NODE; `path` leads to its place. */
@@ -4012,37 +4018,37 @@ static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void
     uint32_t *link = &table->heads[tag & (table->capacity - 1)];
     path->depth = 0;
     for (;;) {
-        epctx__twig *twig;
+        epctx__links *node;
         int order;
         path->link[path->depth++] = link;
         if (*link == EPCTX__NO_NODE) return *link;
-        twig = epctx__twig_at(table, *link);
-        order = tag != twig->tag          ? (tag > twig->tag) - (tag < twig->tag)
+        node = epctx__links_at(table, *link);
+        order = tag != node->tag          ? (tag > node->tag) - (tag < node->tag)
                 : table->order_fn != NULL ? table->order_fn(search, *link)
                                           : 1;
         if (order == 0) return *link;
-        link = &twig->link[order > 0];
+        link = &node->link[order > 0];
     }
 }
 
 static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level) {
-    return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
+    return index != EPCTX__NO_NODE && epctx__links_at(table, index)->level == level;
 }
 
 /* AA tree: skew, then split. Above a new node, a right child exists. */
 static void epctx__tree_balance(const epctx__table *table, uint32_t *link) {
-    epctx__twig *top = epctx__twig_at(table, *link);
+    epctx__links *top = epctx__links_at(table, *link);
     uint32_t child = top->link[0];
-    epctx__twig *middle;
+    epctx__links *middle;
     if (epctx__on_level(table, child, top->level)) {
-        middle = epctx__twig_at(table, child);
+        middle = epctx__links_at(table, child);
         top->link[0] = middle->link[1];
         middle->link[1] = *link;
         *link = child;
         top = middle;
     }
     child = top->link[1];
-    middle = epctx__twig_at(table, child);
+    middle = epctx__links_at(table, child);
     if (epctx__on_level(table, middle->link[1], top->level)) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
@@ -4054,10 +4060,10 @@ static void epctx__tree_balance(const epctx__table *table, uint32_t *link) {
 /* Adds a node at the end of a failed search. */
 static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__path *path,
                              uint32_t index) {
-    epctx__twig *twig = epctx__twig_at(table, index);
-    twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
-    twig->level = 1;
-    twig->tag = hash & EPCTX__TAG;
+    epctx__links *node = epctx__links_at(table, index);
+    node->link[0] = node->link[1] = EPCTX__NO_NODE;
+    node->level = 1;
+    node->tag = hash & EPCTX__TAG;
     *path->link[--path->depth] = index;
     while (path->depth > 0) epctx__tree_balance(table, path->link[--path->depth]);
 }
@@ -4068,19 +4074,19 @@ static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, 
     uint32_t left[EPCTX__TREE_DEPTH]; /* nodes whose left subtrees were moved */
     epctx__table behind = *table;
     epctx__path path;
-    size_t slot, depth = 0;
+    size_t head, depth = 0;
     behind.order_fn = NULL;
     memset(table->heads, 0xff, table->capacity * sizeof *table->heads);
-    for (slot = 0; slot < capacity; slot++) {
-        uint32_t next = heads[slot];
+    for (head = 0; head < capacity; head++) {
+        uint32_t next = heads[head];
         while (next != EPCTX__NO_NODE || depth > 0) {
-            epctx__twig *twig;
-            for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0])
+            epctx__links *node;
+            for (; next != EPCTX__NO_NODE; next = epctx__links_at(table, next)->link[0])
                 left[depth++] = next;
-            twig = epctx__twig_at(table, left[--depth]);
-            next = twig->link[1];
-            epctx__table_find(&behind, twig->tag, NULL, &path);
-            epctx__table_add(&behind, twig->tag, &path, left[depth]);
+            node = epctx__links_at(table, left[--depth]);
+            next = node->link[1];
+            epctx__table_find(&behind, node->tag, NULL, &path);
+            epctx__table_add(&behind, node->tag, &path, left[depth]);
         }
     }
 }
@@ -4088,7 +4094,7 @@ static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, 
 /* -- map -- */
 
 struct epctx__map_node {
-    epctx__twig twig;
+    epctx__links links;
     uint32_t value;
     epctx_str key;
 };
@@ -4106,7 +4112,7 @@ static int epctx__map_order(void *search, uint32_t index) {
 }
 
 static epctx__table epctx__map_table(const epctx_map *map) {
-    epctx__table table = {(epctx__twig *)(void *)map->nodes, sizeof *map->nodes, map->heads,
+    epctx__table table = {(epctx__links *)(void *)map->nodes, sizeof *map->nodes, map->heads,
                           map->capacity, epctx__map_order};
     return table;
 }
@@ -9017,7 +9023,7 @@ static epctx_status epctx__record_nodes(epctx__recording *l, epctx_graph_view gr
 
 /* -- record: topological order -- */
 
-#define EPCTX__NO_UNIT UINT32_MAX
+#define EPCTX__NO_ITEM UINT32_MAX
 
 typedef struct epctx__edges {
     uint32_t *from;
@@ -9025,12 +9031,12 @@ typedef struct epctx__edges {
     size_t count;
 } epctx__edges;
 
-/* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key) {
+/* A heap of items, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t item, const uint32_t *key) {
     size_t at;
-    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2)
+    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[item]; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
-    heap[at] = unit;
+    heap[at] = item;
 }
 
 static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key) {
@@ -9047,32 +9053,32 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
     return top;
 }
 
-/* Sorts units topologically, ties by key. Key EPCTX__NO_UNIT: no such unit. `count` < `units`:
+/* Sorts items topologically, ties by key. Key EPCTX__NO_ITEM: no such item. `count` < `items`:
  * there is a cycle. */
-static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                                      size_t units, const epctx__edges *edges, uint32_t *sequence,
+static epctx_status epctx__sort_items(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                                      size_t items, const epctx__edges *edges, uint32_t *sequence,
                                       size_t *count) {
     uint32_t *missing, *heap;
     size_t *first, *next; /* 1 + edge, or 0 */
     size_t heaped = 0, i;
     *count = 0;
-    EPCTX__NEW(missing, uint32_t, units, arena, error);
-    EPCTX__NEW(heap, uint32_t, units, arena, error);
-    EPCTX__NEW(first, size_t, units, arena, error);
+    EPCTX__NEW(missing, uint32_t, items, arena, error);
+    EPCTX__NEW(heap, uint32_t, items, arena, error);
+    EPCTX__NEW(first, size_t, items, arena, error);
     EPCTX__NEW(next, size_t, edges->count, arena, error);
     for (i = 0; i < edges->count; i++) {
         missing[edges->to[i]]++;
         next[i] = first[edges->from[i]];
         first[edges->from[i]] = i + 1;
     }
-    for (i = 0; i < units; i++)
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0)
+    for (i = 0; i < items; i++)
+        if (key[i] != EPCTX__NO_ITEM && missing[i] == 0)
             epctx__heap_push(heap, &heaped, (uint32_t)i, key);
     while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        uint32_t item = epctx__heap_pop(heap, &heaped, key);
         size_t edge;
-        sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1])
+        sequence[(*count)++] = item;
+        for (edge = first[item]; edge != 0; edge = next[edge - 1])
             if (--missing[edges->to[edge - 1]] == 0)
                 epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
     }
@@ -9124,7 +9130,7 @@ static epctx_status epctx__sort_nodes(epctx__recording *l, epctx_graph *graph) {
     EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
     for (i = 0; i < graph->node_count; i++) key[i] = (uint32_t)i;
     EPCTX__TRY(
-        epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
+        epctx__sort_items(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
     if (count != graph->node_count) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "%u nodes depend on themselves: the graph has a cycle",
@@ -9515,7 +9521,7 @@ static void epctx__json_space(epctx_str *rest) {
     while (rest->size > 0 && memchr(" \t\r\n", *rest->data, 4) != NULL) epctx__str_skip(rest, 1);
 }
 
-/* The unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
+/* The code unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
 static uint32_t epctx__json_unit(epctx_str text) {
     static const char digits[] = "0123456789abcdefABCDEF";
     uint32_t unit = 0;
@@ -15484,7 +15490,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 #define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK  16u    /* of a sample */
 #define EPCTX__WEIGHT_STRIDE 64u
-#define EPCTX__WEIGHT_SLOTS  4u /* per place: an empty slot saves reading the entry */
+#define EPCTX__WEIGHT_HEADS  4u /* per place: an empty one saves reading the entry */
 /* A power of two; table sizes cannot overflow. */
 #define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
@@ -15492,7 +15498,7 @@ struct epctx__weight {
     uint64_t offset, size;
     uint64_t key;   /* hash of its sample if it is the first with it, else of all bytes */
     uint64_t whole; /* `hashed`: the first one's hash of all bytes */
-    epctx__twig twig;
+    epctx__links links;
     uint32_t kind;
     uint32_t next; /* equal bytes at another alignment */
     bool first, hashed;
@@ -15661,18 +15667,18 @@ static int epctx__weight_order(void *search, uint32_t index) {
 
 static epctx__table epctx__weight_table(const epctx_weights *w) {
     epctx__table table;
-    table.twigs = &w->entries->twig;
+    table.links = &w->entries->links;
     table.stride = sizeof *w->entries;
     table.heads = w->heads;
-    table.capacity = w->capacity * EPCTX__WEIGHT_SLOTS;
+    table.capacity = w->capacity * EPCTX__WEIGHT_HEADS;
     table.order_fn = epctx__weight_order;
     return table;
 }
 
 static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error) {
-    const size_t slots = EPCTX__WEIGHT_SLOTS * sizeof *w->heads;
+    const size_t bytes = EPCTX__WEIGHT_HEADS * sizeof *w->heads;
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
-    size_t size = capacity * (sizeof(struct epctx__weight) + slots);
+    size_t size = capacity * (sizeof(struct epctx__weight) + bytes);
     epctx_weights former = *w;
     void *memory;
     if (EPCTX__NEVER(w->capacity == EPCTX__WEIGHTS_MOST)) /* 2^31 weights */
@@ -15686,11 +15692,11 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error) {
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, capacity * slots);
+    memset(w->heads, 0xff, capacity * bytes);
     if (former.entries != NULL) {
         epctx__table table = epctx__weight_table(w);
         memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
-        epctx__table_fill(&table, former.heads, former.capacity * EPCTX__WEIGHT_SLOTS);
+        epctx__table_fill(&table, former.heads, former.capacity * EPCTX__WEIGHT_HEADS);
         w->allocator.free_fn(w->allocator.user, former.entries);
     }
     return EPCTX_OK;
@@ -17994,7 +18000,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
  * epctx__gen_partition asks the backend which nodes it takes and forms partitions of them. Taken
  * nodes whose results nobody needs are in no partition and disappear. epctx__gen_rewrite then edits
  * the source instead of building a model, so whatever stays keeps its bytes. It treats each
- * partition and each remaining node as a unit, sorts the units, moves only nodes that lose their
+ * partition and each remaining node as an item, sorts the items, moves only nodes that lose their
  * relative place, and lets an EPContext node stand for each partition. Marks on the names of values
  * tell which initializers, inputs and types the new graph still needs. External data that is still
  * needed moves into the model or into the new file of initializers, so only weightless contexts
@@ -18443,7 +18449,7 @@ static epctx_status epctx__gen_compile(epctx__gen *g) {
 typedef struct epctx__rewrite {
     epctx__gen *g;
     epctx_slot **slots; /* position in the source -> the node's slot */
-    uint32_t *unit;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
+    uint32_t *item;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
     epctx_map marks;    /* name -> EPCTX__USED ... */
 } epctx__rewrite;
 
@@ -18473,14 +18479,14 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) 
 
 /* Nodes outside partitions stay, constants only if still read. Backwards, so that chains of
  * constants go together. */
-static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
+static epctx_status epctx__rewrite_items(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     const epctx_graph *graph = &g->plan->graph;
     size_t i, k;
-    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->plan->part_count + i);
+    for (i = 0; i < graph->node_count; i++) w->item[i] = (uint32_t)(g->plan->part_count + i);
     for (i = 0; i < g->plan->part_count; i++) {
         for (k = 0; k < g->plan->parts[i].node_count; k++)
-            w->unit[g->plan->parts[i].nodes[k]] = (uint32_t)i;
+            w->item[g->plan->parts[i].nodes[k]] = (uint32_t)i;
         EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++)
@@ -18488,49 +18494,49 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         bool read = false;
-        if (w->unit[i] < g->plan->part_count) continue;
+        if (w->item[i] < g->plan->part_count) continue;
         for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         /* take != 0: a constant that the partitions have copied, or EPCTX__UNREAD */
         if (!read && g->plan->take[i] != 0)
-            w->unit[i] = EPCTX__GONE;
+            w->item[i] = EPCTX__GONE;
         else
             EPCTX__TRY(epctx__mark_node(w, node));
     }
     return EPCTX_OK;
 }
 
-/* The units of the new graph, producers before readers. */
+/* The items of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count) {
     epctx__gen *g = w->g;
     epctx__recording l = epctx__recording_of(g->in->model, g->in->arena, g->in->error);
-    size_t units = g->plan->part_count + g->plan->graph.node_count;
+    size_t items = g->plan->part_count + g->plan->graph.node_count;
     size_t kept = 0;
     epctx__edges edges;
     uint32_t *key;
     bool sorted;
     size_t i;
-    EPCTX__NEW(*sequence, uint32_t, units, g->in->arena, g->in->error);
-    EPCTX__NEW(key, uint32_t, units, g->in->arena, g->in->error);
+    EPCTX__NEW(*sequence, uint32_t, items, g->in->arena, g->in->error);
+    EPCTX__NEW(key, uint32_t, items, g->in->arena, g->in->error);
     EPCTX__TRY(epctx__node_edges(&l, &g->plan->graph, &edges, &sorted));
     for (i = 0; i < edges.count; i++) {
-        uint32_t from = w->unit[edges.from[i]];
-        uint32_t to = w->unit[edges.to[i]];
+        uint32_t from = w->item[edges.from[i]];
+        uint32_t to = w->item[edges.to[i]];
         if (from != to && from != EPCTX__GONE && to != EPCTX__GONE) {
             edges.from[kept] = from;
             edges.to[kept++] = to;
         }
     }
     edges.count = kept;
-    for (i = 0; i < units; i++) key[i] = EPCTX__NO_UNIT;
+    for (i = 0; i < items; i++) key[i] = EPCTX__NO_ITEM;
     /* A partition replaces its last node: its producers precede that. */
     for (i = 0; i < g->plan->graph.node_count; i++) {
-        uint32_t unit = w->unit[i];
-        if (unit != EPCTX__GONE &&
-            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->plan->graph.nodes[i].id))
-            key[unit] = g->plan->graph.nodes[i].id;
+        uint32_t item = w->item[i];
+        if (item != EPCTX__GONE &&
+            (key[item] == EPCTX__NO_ITEM || key[item] < g->plan->graph.nodes[i].id))
+            key[item] = g->plan->graph.nodes[i].id;
     }
-    return epctx__sort_units(g->in->arena, g->in->error, key, units, &edges, *sequence, count);
+    return epctx__sort_items(g->in->arena, g->in->error, key, items, &edges, *sequence, count);
 }
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
@@ -18547,7 +18553,7 @@ static epctx_status epctx__rewrite_names(const epctx__rewrite *w) {
         EPCTX__TRY(epctx__map_set(&names, g->report->nodes[i].name, 1, g->in->error));
     for (i = 0; i < g->plan->graph.node_count; i++) {
         const epctx_node *node = &g->plan->graph.nodes[i];
-        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE ||
+        if (w->item[i] < g->plan->part_count || w->item[i] == EPCTX__GONE ||
             !epctx__has(&names, node->name))
             continue;
         epctx_fail(g->in->error, EPCTX_ERR_GRAPH,
@@ -18573,7 +18579,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     size_t i;
     EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
     for (i = 0; i < g->plan->graph.node_count; i++) {
-        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE) {
+        if (w->item[i] < g->plan->part_count || w->item[i] == EPCTX__GONE) {
             EPCTX__TRY(epctx__drop(w, w->slots[g->plan->graph.nodes[i].id]));
             g->report->compiled_nodes++;
         } else if (!epctx__is_ep_record(&g->plan->graph.nodes[i])) {
@@ -18586,11 +18592,11 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
         previous = slot;
     for (i = 0; i < count; i++) {
         epctx__builder b = epctx__builder_of(model, g->in->error);
-        uint32_t unit = sequence[i];
+        uint32_t item = sequence[i];
         uint32_t at =
-            unit < g->plan->part_count ? 0 : g->plan->graph.nodes[unit - g->plan->part_count].id;
-        if (unit < g->plan->part_count) {
-            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[unit]);
+            item < g->plan->part_count ? 0 : g->plan->graph.nodes[item - g->plan->part_count].id;
+        if (item < g->plan->part_count) {
+            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[item]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
             previous = w->slots[at];
@@ -18797,7 +18803,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     size_t i;
     w.g = g;
     epctx_map_init(&w.marks, g->in->arena);
-    EPCTX__NEW(w.unit, uint32_t, g->plan->graph.node_count, g->in->arena, g->in->error);
+    EPCTX__NEW(w.item, uint32_t, g->plan->graph.node_count, g->in->arena, g->in->error);
     EPCTX__NEW(w.slots, epctx_slot *, g->plan->graph.node_count, g->in->arena, g->in->error);
     for (; slot != NULL; slot = epctx__live(slot->next, number)) w.slots[nodes++] = slot;
     for (i = 0; i < g->plan->graph.input_count; i++)
@@ -18805,7 +18811,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     for (i = 0; i < g->plan->graph.output_count; i++)
         if (g->plan->graph.outputs[i].elem_type != 0)
             EPCTX__TRY(epctx__mark(&w, g->plan->graph.outputs[i].name, EPCTX__TYPED));
-    EPCTX__TRY(epctx__rewrite_units(&w));
+    EPCTX__TRY(epctx__rewrite_items(&w));
     EPCTX__TRY(epctx__rewrite_names(&w));
     EPCTX__TRY(epctx__rewrite_nodes(&w));
     EPCTX__TRY(epctx__rewrite_fields(&w));

@@ -627,7 +627,7 @@ def prove_row(proof, place, jobs):
 
 
 def made_of(file, test, build_folder):
-    """What has a file inside it: the objects of its name (the plugin's epctx.c is one of epctx.h), a
+    """What has a file inside it: objects of its name (the plugin's epctx.c is one of epctx.h), a
     test that brings it itself, and what is linked of objects and may stay without them
     (.SECONDARY). Who includes a header stays."""
     stem = os.path.splitext(os.path.basename(file))[0]
