@@ -109,6 +109,12 @@
  *   outside weight    one that a weightless context refers to, by name, size and hash
  *   sidecar           a file beside a model that no attribute names
  *   guarded           only this user and root can write it: such files need no copy
+ *   trait             what an EP does otherwise than the design: a bit of its profile
+ *   claim             an EP's word that a node is its own, by `source` or to compile it
+ *   unit              nodes that a backend wants in one partition or in none (units_fn)
+ *   slot              a field of a model in the tree that edits change; a view knows its slot
+ *   turn              the time in which one thread works on an object of a workspace, which does
+ *                     not hold the lock meanwhile; others wait for its end
  *
  * OPTIONS: macros that you define before the header. In "all" files that include it, or only in the
  * "one" with the implementation; those in all must be the same everywhere.
@@ -1598,16 +1604,23 @@ typedef enum epctx_key {
 #define EPCTX_IO_NAMES          0x800u    /* matches inputs and outputs by value name */
 #define EPCTX_ALL_NAME          0x1000u   /* external: every node is primary and names the binary */
 #define EPCTX_ANY_EP            0x2000u   /* generic: for EPs without a profile */
-#define EPCTX_QNN_COMPAT        0x4000u   /* QNN's compatibility string (epctx_compat_compare) */
+#define EPCTX_STATIC_OUTPUTS    0x4000u   /* no dynamic outputs either, although inputs tell them */
 #define EPCTX_XML_PAIR          0x8000u   /* a context *.xml is an OpenVINO IR, beside its .bin */
 #define EPCTX_STRIPPED_ENGINE   0x10000u  /* *.stripped.engine has no weights */
 #define EPCTX_EACH_CONTEXT      0x20000u  /* each node has its own context, not a primary node's */
 #define EPCTX_EMBEDS            0x40000u  /* embeds by default */
-#define EPCTX_OPENVINO_COMPAT   0x80000u  /* OpenVINO's compatibility string: JSON */
+#define EPCTX_CONTEXT_FOLDER    0x80000u  /* an existing folder as ep.context_file_path is meant */
 #define EPCTX_ANY_MAIN          0x100000u /* external: main_context is not looked at */
 #define EPCTX_ONE_CONTEXT       0x200000u /* all nodes of a model have one context, but *.xml */
 #define EPCTX_IO_OVERRIDES      0x400000u /* matches them by io_name_overrides, else by position */
-#define EPCTX_CONTEXT_FOLDER    0x800000u /* an existing folder as ep.context_file_path is meant */
+
+/* Values of ORT's OrtCompiledModelCompatibility. */
+typedef enum epctx_compat {
+    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* not a string of this EP */
+    EPCTX_COMPAT_OPTIMAL = 1,
+    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
+    EPCTX_COMPAT_UNSUPPORTED = 3
+} epctx_compat;
 
 /* One EP; you may define your own. Strings are borrowed while it is used. */
 typedef struct epctx_profile {
@@ -1621,6 +1634,11 @@ typedef struct epctx_profile {
     const char *sidecars[4]; /* files beside the model without an attribute; patterns as above */
     const char *attribute;   /* only its nodes have it, which tells them from those of another
                                 profile with the same sources; NULL: nothing does */
+    /* The EP's own rule for its compatibility strings, as epctx_compat_compare says; NULL: key by
+     * key. Both have 1 to 4096 bytes, any. `*why`: static text that names the deciding field. May
+     * be called by several threads. */
+    epctx_compat (*compat_fn)(const struct epctx_profile *profile, epctx_str model,
+                              epctx_str runtime, const char **why);
 } epctx_profile;
 
 /* The profiles: the built-in ones, or those of the function that EPCTX_PROFILES names. The last one
@@ -1645,6 +1663,19 @@ EPCTX_API epctx_status epctx_profile_check_binary(const epctx_profile *profile,
 EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted,
                                                      const epctx_node_view *node);
 #endif
+
+/* Prefix of the metadata_props key "ep_compatibility_info.<EP>". */
+#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
+
+/* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
+ * an ORT session. The profile's compat_fn decides; without one, or without a profile:
+ *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
+ *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
+ *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
+ *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
+ * The message of `why` (may be NULL) names the deciding field. */
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why);
 
 /* Whether an EP takes a node. */
 typedef enum epctx_claim {
@@ -2742,31 +2773,6 @@ EPCTX_API epctx_status epctx_backend_partition(const epctx_backend *backend,
  * EPCTX_ERR_LIMIT if `out` is too small. */
 EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend, char *out,
                                                    size_t capacity, epctx_error *error);
-
-/* Values of ORT's OrtCompiledModelCompatibility. */
-typedef enum epctx_compat {
-    EPCTX_COMPAT_NOT_APPLICABLE = 0, /* not a string of this EP */
-    EPCTX_COMPAT_OPTIMAL = 1,
-    EPCTX_COMPAT_PREFER_RECOMPILATION = 2,
-    EPCTX_COMPAT_UNSUPPORTED = 3
-} epctx_compat;
-
-/* Prefix of the metadata_props key "ep_compatibility_info.<EP>". */
-#define EPCTX_COMPAT_PREFIX "ep_compatibility_info."
-
-/* Can a model with the string `model` run where the EP writes `runtime`? Only UNSUPPORTED prevents
- * an ORT session.
- *   QNN: the EP's own rule; strings of six fields, or of eight where `runtime` has eight. If that
- *   lists several chips, the model must have one for each.
- *   OpenVINO: the EP's own rule; JSON. Another version of OpenVINO, instruction set or major
- *   version of the container is UNSUPPORTED, and so is what is no JSON.
- *   Strings of epctx_backend_compatibility: another source is NOT_APPLICABLE, another architecture
- *   or major SDK version UNSUPPORTED, another minor version PREFER_RECOMPILATION.
- *   "name;key=value;..." with the same name and keys: another architecture is UNSUPPORTED, other
- *   values PREFER_RECOMPILATION. Anything else is NOT_APPLICABLE.
- * The message of `why` (may be NULL) names the deciding field. */
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why);
 
 /* Hash of names, types, attributes, bodies and constants, equal on all platforms. EPContext nodes
  * record it in `notes` ("graph_hash=<16 hex digits>"), the binary repeats it. Without
@@ -3989,19 +3995,19 @@ EPCTX_API void epctx_buffer_free(epctx_buffer *buffer) {
 /* -- hash tables of balanced trees --
  *
  * Names are hostile and may collide, and without global state there is no secret seed on every
- * platform. So each slot is an AA tree, usually of one node: a search takes O(log n) for any names,
- * and runs are reproducible. */
+ * platform. So each head has an AA tree, usually of one node: a search takes O(log n) for any
+ * names, and runs are reproducible. */
 
 #define EPCTX__NO_NODE    UINT32_MAX
 #define EPCTX__TREE_DEPTH 66 /* 2 log2(2^32 nodes), new node, head */
 #define EPCTX__TAG        0x3ffffffu
 
-/* The links of a node. Nodes are indices into an array. */
-typedef struct epctx__twig {
+/* How a node hangs in its tree. Nodes are indices into an array. */
+typedef struct epctx__links {
     uint32_t link[2];
     uint32_t level : 6;
     uint32_t tag : 26; /* of the hash */
-} epctx__twig;
+} epctx__links;
 
 /* The links from the head to where the new node belongs. */
 typedef struct epctx__path {
@@ -4012,15 +4018,15 @@ typedef struct epctx__path {
 /* Nodes are ordered by tag, then by order_fn: above 0 when `search` comes after the node (NULL:
  * after all). */
 typedef struct epctx__table {
-    epctx__twig *twigs;
+    epctx__links *links;
     size_t stride;
     uint32_t *heads;
     size_t capacity; /* of the heads, a power of two */
     int (*order_fn)(void *search, uint32_t index);
 } epctx__table;
 
-static epctx__twig *epctx__twig_at(const epctx__table *table, uint32_t index) {
-    return (epctx__twig *)(void *)((uint8_t *)table->twigs + index * table->stride);
+static epctx__links *epctx__links_at(const epctx__table *table, uint32_t index) {
+    return (epctx__links *)(void *)((uint8_t *)table->links + index * table->stride);
 }
 
 /* The equal node or EPCTX__NO_NODE; `path` leads to its place. */
@@ -4030,37 +4036,37 @@ static uint32_t epctx__table_find(const epctx__table *table, uint64_t hash, void
     uint32_t *link = &table->heads[tag & (table->capacity - 1)];
     path->depth = 0;
     for (;;) {
-        epctx__twig *twig;
+        epctx__links *node;
         int order;
         path->link[path->depth++] = link;
         if (*link == EPCTX__NO_NODE) return *link;
-        twig = epctx__twig_at(table, *link);
-        order = tag != twig->tag          ? (tag > twig->tag) - (tag < twig->tag)
+        node = epctx__links_at(table, *link);
+        order = tag != node->tag          ? (tag > node->tag) - (tag < node->tag)
                 : table->order_fn != NULL ? table->order_fn(search, *link)
                                           : 1;
         if (order == 0) return *link;
-        link = &twig->link[order > 0];
+        link = &node->link[order > 0];
     }
 }
 
 static bool epctx__on_level(const epctx__table *table, uint32_t index, uint32_t level) {
-    return index != EPCTX__NO_NODE && epctx__twig_at(table, index)->level == level;
+    return index != EPCTX__NO_NODE && epctx__links_at(table, index)->level == level;
 }
 
 /* AA tree: skew, then split. Above a new node, a right child exists. */
 static void epctx__tree_balance(const epctx__table *table, uint32_t *link) {
-    epctx__twig *top = epctx__twig_at(table, *link);
+    epctx__links *top = epctx__links_at(table, *link);
     uint32_t child = top->link[0];
-    epctx__twig *middle;
+    epctx__links *middle;
     if (epctx__on_level(table, child, top->level)) {
-        middle = epctx__twig_at(table, child);
+        middle = epctx__links_at(table, child);
         top->link[0] = middle->link[1];
         middle->link[1] = *link;
         *link = child;
         top = middle;
     }
     child = top->link[1];
-    middle = epctx__twig_at(table, child);
+    middle = epctx__links_at(table, child);
     if (epctx__on_level(table, middle->link[1], top->level)) {
         top->link[1] = middle->link[0];
         middle->link[0] = *link;
@@ -4072,10 +4078,10 @@ static void epctx__tree_balance(const epctx__table *table, uint32_t *link) {
 /* Adds a node at the end of a failed search. */
 static void epctx__table_add(const epctx__table *table, uint64_t hash, epctx__path *path,
                              uint32_t index) {
-    epctx__twig *twig = epctx__twig_at(table, index);
-    twig->link[0] = twig->link[1] = EPCTX__NO_NODE;
-    twig->level = 1;
-    twig->tag = hash & EPCTX__TAG;
+    epctx__links *node = epctx__links_at(table, index);
+    node->link[0] = node->link[1] = EPCTX__NO_NODE;
+    node->level = 1;
+    node->tag = hash & EPCTX__TAG;
     *path->link[--path->depth] = index;
     while (path->depth > 0) epctx__tree_balance(table, path->link[--path->depth]);
 }
@@ -4086,19 +4092,19 @@ static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, 
     uint32_t left[EPCTX__TREE_DEPTH]; /* nodes whose left subtrees were moved */
     epctx__table behind = *table;
     epctx__path path;
-    size_t slot, depth = 0;
+    size_t head, depth = 0;
     behind.order_fn = NULL;
     memset(table->heads, 0xff, table->capacity * sizeof *table->heads);
-    for (slot = 0; slot < capacity; slot++) {
-        uint32_t next = heads[slot];
+    for (head = 0; head < capacity; head++) {
+        uint32_t next = heads[head];
         while (next != EPCTX__NO_NODE || depth > 0) {
-            epctx__twig *twig;
-            for (; next != EPCTX__NO_NODE; next = epctx__twig_at(table, next)->link[0])
+            epctx__links *node;
+            for (; next != EPCTX__NO_NODE; next = epctx__links_at(table, next)->link[0])
                 left[depth++] = next;
-            twig = epctx__twig_at(table, left[--depth]);
-            next = twig->link[1];
-            epctx__table_find(&behind, twig->tag, NULL, &path);
-            epctx__table_add(&behind, twig->tag, &path, left[depth]);
+            node = epctx__links_at(table, left[--depth]);
+            next = node->link[1];
+            epctx__table_find(&behind, node->tag, NULL, &path);
+            epctx__table_add(&behind, node->tag, &path, left[depth]);
         }
     }
 }
@@ -4106,7 +4112,7 @@ static void epctx__table_fill(const epctx__table *table, const uint32_t *heads, 
 /* -- map -- */
 
 struct epctx__map_node {
-    epctx__twig twig;
+    epctx__links links;
     uint32_t value;
     epctx_str key;
 };
@@ -4124,7 +4130,7 @@ static int epctx__map_order(void *search, uint32_t index) {
 }
 
 static epctx__table epctx__map_table(const epctx_map *map) {
-    epctx__table table = {(epctx__twig *)(void *)map->nodes, sizeof *map->nodes, map->heads,
+    epctx__table table = {(epctx__links *)(void *)map->nodes, sizeof *map->nodes, map->heads,
                           map->capacity, epctx__map_order};
     return table;
 }
@@ -9062,7 +9068,7 @@ static epctx_status epctx__record_nodes(epctx__recording *l, epctx_graph_view gr
 
 /* -- record: topological order -- */
 
-#define EPCTX__NO_UNIT UINT32_MAX
+#define EPCTX__NO_ITEM UINT32_MAX
 
 typedef struct epctx__edges {
     uint32_t *from;
@@ -9070,12 +9076,12 @@ typedef struct epctx__edges {
     size_t count;
 } epctx__edges;
 
-/* A heap of units, smallest key on top. */
-static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t unit, const uint32_t *key) {
+/* A heap of items, smallest key on top. */
+static void epctx__heap_push(uint32_t *heap, size_t *count, uint32_t item, const uint32_t *key) {
     size_t at;
-    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[unit]; at = (at - 1) / 2)
+    for (at = (*count)++; at > 0 && key[heap[(at - 1) / 2]] > key[item]; at = (at - 1) / 2)
         heap[at] = heap[(at - 1) / 2];
-    heap[at] = unit;
+    heap[at] = item;
 }
 
 static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *key) {
@@ -9092,32 +9098,32 @@ static uint32_t epctx__heap_pop(uint32_t *heap, size_t *count, const uint32_t *k
     return top;
 }
 
-/* Sorts units topologically, ties by key. Key EPCTX__NO_UNIT: no such unit. `count` < `units`:
+/* Sorts items topologically, ties by key. Key EPCTX__NO_ITEM: no such item. `count` < `items`:
  * there is a cycle. */
-static epctx_status epctx__sort_units(epctx_arena *arena, epctx_error *error, const uint32_t *key,
-                                      size_t units, const epctx__edges *edges, uint32_t *sequence,
+static epctx_status epctx__sort_items(epctx_arena *arena, epctx_error *error, const uint32_t *key,
+                                      size_t items, const epctx__edges *edges, uint32_t *sequence,
                                       size_t *count) {
     uint32_t *missing, *heap;
     size_t *first, *next; /* 1 + edge, or 0 */
     size_t heaped = 0, i;
     *count = 0;
-    EPCTX__NEW(missing, uint32_t, units, arena, error);
-    EPCTX__NEW(heap, uint32_t, units, arena, error);
-    EPCTX__NEW(first, size_t, units, arena, error);
+    EPCTX__NEW(missing, uint32_t, items, arena, error);
+    EPCTX__NEW(heap, uint32_t, items, arena, error);
+    EPCTX__NEW(first, size_t, items, arena, error);
     EPCTX__NEW(next, size_t, edges->count, arena, error);
     for (i = 0; i < edges->count; i++) {
         missing[edges->to[i]]++;
         next[i] = first[edges->from[i]];
         first[edges->from[i]] = i + 1;
     }
-    for (i = 0; i < units; i++)
-        if (key[i] != EPCTX__NO_UNIT && missing[i] == 0)
+    for (i = 0; i < items; i++)
+        if (key[i] != EPCTX__NO_ITEM && missing[i] == 0)
             epctx__heap_push(heap, &heaped, (uint32_t)i, key);
     while (heaped > 0) {
-        uint32_t unit = epctx__heap_pop(heap, &heaped, key);
+        uint32_t item = epctx__heap_pop(heap, &heaped, key);
         size_t edge;
-        sequence[(*count)++] = unit;
-        for (edge = first[unit]; edge != 0; edge = next[edge - 1])
+        sequence[(*count)++] = item;
+        for (edge = first[item]; edge != 0; edge = next[edge - 1])
             if (--missing[edges->to[edge - 1]] == 0)
                 epctx__heap_push(heap, &heaped, edges->to[edge - 1], key);
     }
@@ -9169,7 +9175,7 @@ static epctx_status epctx__sort_nodes(epctx__recording *l, epctx_graph *graph) {
     EPCTX__NEW(key, uint32_t, graph->node_count, l->arena, l->error);
     for (i = 0; i < graph->node_count; i++) key[i] = (uint32_t)i;
     EPCTX__TRY(
-        epctx__sort_units(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
+        epctx__sort_items(l->arena, l->error, key, graph->node_count, &edges, sequence, &count));
     if (count != graph->node_count) {
         return epctx_fail(l->error, EPCTX_ERR_GRAPH,
                           "%u nodes depend on themselves: the graph has a cycle",
@@ -9337,6 +9343,496 @@ EPCTX_API epctx_status epctx_view_read_epnode(const epctx_node_view *node, epctx
  * directions: epctx_profile_name_fits compares a name, epctx_profile_fill_name makes one.
  * ============================================================ */
 
+/* -- compatibility strings --
+ *
+ * Those of an EP with a rule of its own are judged by the compat_fn of its profile, all others key
+ * by key. They come from models and are read in place, without allocation: EPCTX__COMPAT_MOST
+ * bounds their length, and epctx__json_value the nesting of JSON. */
+
+static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value) {
+    return epctx_str_number(epctx_str_cut(rest, separator), value);
+}
+
+/* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
+ * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
+static bool epctx__read_qnn(epctx_str text, uint64_t out[12]) {
+    static const char ends[] = ":..:..:..::";
+    size_t i = 0;
+    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) i++;
+    return i == 12 && text.data == NULL;
+}
+
+/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
+static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value) {
+    if (rest->size == 0) return false;
+    *value = epctx_str_cut(rest, ';');
+    *key = epctx_str_cut(value, '=');
+    if (value->data == NULL) {
+        *value = *key;
+        *key = epctx_str_of("");
+    }
+    return true;
+}
+
+/* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
+static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts) {
+    int i = 0;
+    while (i < parts - 1 && a[i] == b[i]) i++;
+    return a[i] > b[i];
+}
+
+/* Lists of the second form, with a number for each chip. `vtcms` may be empty instead. */
+typedef struct epctx__chips {
+    epctx_str archs, vtcms;
+} epctx__chips;
+
+static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm) {
+    *vtcm = 0;
+    if (chips->vtcms.size > 0) (void)epctx__cut_number(&chips->vtcms, ',', vtcm);
+    return epctx__cut_number(&chips->archs, ',', arch);
+}
+
+/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". Fills `out` like the
+ * first form, but leaves the places of blob and arch alone. */
+static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
+    static const char ends[] = "::..:..:";
+    uint64_t number = 0;
+    epctx_str a, socs, v;
+    size_t i = 1;
+    if (!epctx_str_is(epctx_str_cut(&text, ':'), "v2")) return false;
+    while (i < 8 && epctx__cut_number(&text, ends[i], &out[i - 1])) i++;
+    a = chips->archs = epctx_str_cut(&text, ':');
+    socs = epctx_str_cut(&text, ':');
+    v = chips->vtcms = epctx_str_cut(&text, ':');
+    if (i < 8 || !epctx_str_number(text, &out[11])) return false;
+    while (a.data != NULL)
+        if (!epctx__cut_number(&a, ',', &number) || !epctx__cut_number(&socs, ',', &number) ||
+            (chips->vtcms.size > 0 && !epctx__cut_number(&v, ',', &number)))
+            return false;
+    return socs.data == NULL && (chips->vtcms.size == 0 || v.data == NULL);
+}
+
+/* The chip of the model that fits this one best. v6x and v7x exclude each other; 0 is not known. */
+static epctx_compat epctx__fit_chip(epctx__chips model, uint64_t arch, uint64_t vtcm,
+                                    const char **why) {
+    epctx_compat best = EPCTX_COMPAT_UNSUPPORTED;
+    uint64_t a = 0, v = 0;
+    *why = "made for another HTP architecture or VTCM";
+    while (best != EPCTX_COMPAT_OPTIMAL && epctx__next_chip(&model, &a, &v)) {
+        if (a == arch && v == vtcm) {
+            best = EPCTX_COMPAT_OPTIMAL;
+            *why = "same backend, architecture and VTCM";
+        } else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0)) {
+            best = EPCTX_COMPAT_PREFER_RECOMPILATION;
+            *why = a == 0 ? "the model's string does not tell the HTP architecture"
+                   : a == arch && (v == 0 || vtcm == 0)
+                       ? "same backend and architecture; one string does not tell VTCM"
+                       : "made for an older or smaller chip";
+        }
+    }
+    if (best == EPCTX_COMPAT_OPTIMAL || arch != 0) return best;
+    *why = "this machine's string does not tell its HTP architecture";
+    return EPCTX_COMPAT_NOT_APPLICABLE;
+}
+
+/* A string with several chips stands for as many machines: the one that fits least decides. */
+static epctx_compat epctx__compare_chips(epctx__chips model, epctx__chips runtime,
+                                         const char **why) {
+    epctx_compat worst = EPCTX_COMPAT_NOT_APPLICABLE;
+    uint64_t arch = 0, vtcm = 0;
+    while (epctx__next_chip(&runtime, &arch, &vtcm)) {
+        const char *text;
+        const epctx_compat one = epctx__fit_chip(model, arch, vtcm, &text);
+        if (one > worst || one == EPCTX_COMPAT_NOT_APPLICABLE) *why = text;
+        if (one == EPCTX_COMPAT_NOT_APPLICABLE) return one;
+        if (one > worst) worst = one;
+    }
+    return worst;
+}
+
+/* The architecture of the first chip; false: it is not known. */
+static bool epctx__first_arch(epctx__chips chips, uint64_t *arch) {
+    uint64_t vtcm;
+    return epctx__next_chip(&chips, arch, &vtcm) && *arch != 0;
+}
+
+/* A machine whose EP writes the second form reads both. If it lists several chips, the model must
+ * have one for each. */
+static epctx_compat epctx__compare_qnn(const epctx_profile *profile, epctx_str model,
+                                       epctx_str runtime, const char **why) {
+    enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
+    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
+    epctx__chips own, theirs;
+    uint64_t m[12], r[12];
+    const bool second = epctx__read_qnn2(runtime, r, &own);
+    const bool chips = second && epctx__read_qnn2(model, m, &theirs);
+    (void)profile;
+    if ((!chips && !epctx__read_qnn(model, m)) || (!second && !epctx__read_qnn(runtime, r))) {
+        *why = "a string does not have QNN's six fields, or eight if this machine writes eight";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
+        *why = "another QNN backend";
+    } else if (second && m[11] == 1 && r[11] != 1) {
+        *why = "made for QNN's user driver, which this machine does not use";
+    } else if (((!second || r[11] != 1) && epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2)) ||
+               ((!second || r[11] == 1) && epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2))) {
+        *why = "made with a newer SDK than this machine has";
+    } else if (!second && epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
+        *why = "the binary is too new for this machine";
+    } else if (chips) {
+        return epctx__compare_chips(theirs, own, why);
+    } else if (second && !epctx__first_arch(own, &r[EPCTX__ARCH])) {
+        *why = "this machine's string does not tell its HTP architecture";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
+        *why = "made for a newer HTP architecture";
+    } else {
+        bool same = m[EPCTX__ARCH] == r[EPCTX__ARCH];
+        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
+        verdict = same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
+    }
+    return verdict;
+}
+
+static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value) {
+    epctx_str k;
+    while (epctx__compat_next(&text, &k, value))
+        if (epctx_str_eq(k, key)) return true;
+    *value = epctx_str_of("");
+    return false;
+}
+
+/* Is the key's value the same in both, or absent from both? */
+static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major) {
+    epctx_str x, y;
+    (void)epctx__compat_find(a, epctx_str_of(key), &x);
+    (void)epctx__compat_find(b, epctx_str_of(key), &y);
+    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.'))
+                 : epctx_str_eq(x, y);
+}
+
+/* Bounds the search of every key in the other string. */
+#define EPCTX__COMPAT_MOST 4096u
+
+/* `own`: strings of epctx_backend_compatibility, whose unknown keys are ignored. Must not load: a
+ * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
+ * minor version (EPC-113). */
+static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
+                                         const char **why) {
+    static const struct {
+        const char *key;
+        bool own, major;
+        epctx_compat verdict; /* when the values differ */
+        const char *text;
+    } rules[] = {
+        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different string formats"},
+        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
+        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
+        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
+        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
+        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
+    epctx_str key, value, other, rest;
+    size_t i;
+    *why = "the same values";
+    for (i = 0; i < 2 && !own; i++) {
+        rest = i == 0 ? model : runtime;
+        while (epctx__compat_next(&rest, &key, &value)) {
+            if (!epctx__compat_find(i == 0 ? runtime : model, key, &other)) {
+                *why = "the strings have different keys";
+                return EPCTX_COMPAT_NOT_APPLICABLE;
+            }
+        }
+    }
+    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (rules[i].own == own &&
+            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
+            *why = rules[i].text;
+            return rules[i].verdict;
+        }
+    }
+    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
+        (void)epctx__compat_find(runtime, key, &other);
+        if (!epctx_str_eq(value, other)) {
+            *why = "another version";
+            return EPCTX_COMPAT_PREFER_RECOMPILATION;
+        }
+    }
+    return EPCTX_COMPAT_OPTIMAL;
+}
+
+/* -- JSON, for OpenVINO's string: read in place, nothing is allocated -- */
+
+static bool epctx__json_take(epctx_str *rest, const char *word) {
+    if (!epctx_str_starts(*rest, word)) return false;
+    epctx__str_skip(rest, strlen(word));
+    return true;
+}
+
+static void epctx__json_space(epctx_str *rest) {
+    while (rest->size > 0 && memchr(" \t\r\n", *rest->data, 4) != NULL) epctx__str_skip(rest, 1);
+}
+
+/* The code unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
+static uint32_t epctx__json_unit(epctx_str text) {
+    static const char digits[] = "0123456789abcdefABCDEF";
+    uint32_t unit = 0;
+    size_t i;
+    if (text.size < 6 || !epctx_str_starts(text, "\\u")) return EPCTX_NO_CHAR;
+    for (i = 2; i < 6; i++) {
+        const char *digit = (const char *)memchr(digits, text.data[i], sizeof digits - 1);
+        if (digit == NULL) return EPCTX_NO_CHAR;
+        unit = unit << 4 | (uint32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
+    }
+    return unit;
+}
+
+/* The character of an escape at the start and its bytes, or EPCTX_NO_CHAR. */
+static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
+    static const char letters[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
+    const char *letter =
+        text.size > 1 ? (const char *)memchr(letters, text.data[1], sizeof letters - 1) : NULL;
+    uint32_t unit = epctx__json_unit(text), low;
+    *size = 6;
+    if (letter != NULL) {
+        *size = 2;
+        return (uint32_t)codes[letter - letters];
+    }
+    if (unit < 0xd800 || unit > 0xdfff) return unit;
+    epctx__str_skip(&text, 6);
+    low = epctx__json_unit(text);
+    *size = 12;
+    return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff
+               ? 0x10000 + ((unit - 0xd800) << 10 | (low - 0xdc00))
+               : EPCTX_NO_CHAR;
+}
+
+/* Takes a character of a string. At its end and before invalid JSON it takes none and
+ * returns EPCTX_NO_CHAR. */
+static uint32_t epctx__json_char(epctx_str *rest) {
+    size_t size = 0;
+    uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
+    if (code == '"' || code < 0x20) return EPCTX_NO_CHAR;
+    if (code == '\\') code = epctx__json_escape(*rest, &size);
+    if (code != EPCTX_NO_CHAR) epctx__str_skip(rest, size);
+    return code;
+}
+
+/* Takes a string; `text` is what is between its quotes, with the escapes. */
+static bool epctx__json_text(epctx_str *rest, epctx_str *text) {
+    if (!epctx__json_take(rest, "\"")) return false;
+    *text = *rest;
+    while (epctx__json_char(rest) != EPCTX_NO_CHAR) {
+    }
+    text->size -= rest->size;
+    return epctx__json_take(rest, "\"");
+}
+
+/* Whether two such texts are equal. */
+static bool epctx__json_same(epctx_str a, epctx_str b) {
+    uint32_t x, y;
+    do {
+        x = epctx__json_char(&a);
+        y = epctx__json_char(&b);
+    } while (x == y && x != EPCTX_NO_CHAR);
+    return x == y;
+}
+
+static bool epctx__json_digits(epctx_str *rest) {
+    const size_t before = rest->size;
+    while (rest->size > 0 && *rest->data >= '0' && *rest->data <= '9') epctx__str_skip(rest, 1);
+    return rest->size < before;
+}
+
+static bool epctx__json_number(epctx_str *rest) {
+    (void)epctx__json_take(rest, "-");
+    if (!epctx__json_take(rest, "0") && !epctx__json_digits(rest)) return false;
+    if (epctx__json_take(rest, ".") && !epctx__json_digits(rest)) return false;
+    if (!epctx__json_take(rest, "e") && !epctx__json_take(rest, "E")) return true;
+    if (!epctx__json_take(rest, "+")) (void)epctx__json_take(rest, "-");
+    return epctx__json_digits(rest);
+}
+
+/* A member of the outermost object: of several of one name the last counts. */
+typedef struct epctx__json_field {
+    const char *name;
+    epctx_str text; /* without data if the value is not a string */
+} epctx__json_field;
+
+typedef struct epctx__json_fields {
+    epctx__json_field *list;
+    size_t count;
+} epctx__json_fields;
+
+static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members);
+
+/* The rest of an object. `members` may be NULL. */
+static bool epctx__json_object(epctx_str *rest, unsigned deepest,
+                               const epctx__json_fields *members) {
+    epctx_str name, value;
+    size_t i;
+    epctx__json_space(rest);
+    if (epctx__json_take(rest, "}")) return true;
+    do {
+        epctx__json_space(rest);
+        if (!epctx__json_text(rest, &name)) return false;
+        epctx__json_space(rest);
+        if (!epctx__json_take(rest, ":")) return false;
+        epctx__json_space(rest);
+        value = *rest;
+        if (!epctx__json_value(rest, deepest, NULL)) return false;
+        for (i = 0; members != NULL && i < members->count; i++) {
+            epctx__json_field *m = &members->list[i];
+            if (!epctx__json_same(name, epctx_str_of(m->name))) continue;
+            if (!epctx__json_text(&value, &m->text)) m->text = epctx_str_of(NULL);
+        }
+        epctx__json_space(rest);
+    } while (epctx__json_take(rest, ","));
+    return epctx__json_take(rest, "}");
+}
+
+static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
+    epctx__json_space(rest);
+    if (epctx__json_take(rest, "]")) return true;
+    do {
+        epctx__json_space(rest);
+        if (!epctx__json_value(rest, deepest, NULL)) return false;
+        epctx__json_space(rest);
+    } while (epctx__json_take(rest, ","));
+    return epctx__json_take(rest, "]");
+}
+
+/* Takes a value with at most `deepest` lists in each other; fills in `members` of an object. */
+static bool epctx__json_value(epctx_str *rest, unsigned deepest,
+                              const epctx__json_fields *members) {
+    epctx_str text;
+    if (epctx_str_starts(*rest, "\"")) return epctx__json_text(rest, &text);
+    if (epctx__json_take(rest, "true") || epctx__json_take(rest, "false") ||
+        epctx__json_take(rest, "null"))
+        return true;
+    if (deepest > 0 && epctx__json_take(rest, "{"))
+        return epctx__json_object(rest, deepest - 1, members);
+    if (deepest > 0 && epctx__json_take(rest, "[")) return epctx__json_list(rest, deepest - 1);
+    return epctx__json_number(rest);
+}
+
+/* -- OpenVINO -- */
+
+/* "1.1": the major version as the EP reads it, which is C++'s stoi(). False: none. */
+static bool epctx__ov_major(epctx_str text, int64_t *major) {
+    uint32_t c = epctx__json_char(&text);
+    int64_t sign = 1;
+    bool found = false;
+    *major = 0;
+    while (c == ' ' || (c >= '\t' && c <= '\r')) c = epctx__json_char(&text);
+    if (c == '-') sign = -1;
+    if (c == '-' || c == '+') c = epctx__json_char(&text);
+    for (; c >= '0' && c <= '9' && *major <= INT32_MAX; c = epctx__json_char(&text)) {
+        *major = *major * 10 + (c - '0');
+        found = true;
+    }
+    *major *= sign;
+    return found && *major >= INT32_MIN && *major <= INT32_MAX;
+}
+
+enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
+
+/* False if `text` is not JSON. `*object` tells whether it is an object. A missing member is an
+ * empty string. */
+static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
+                                 bool *object) {
+    static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
+                                                       "ov_compat_string"};
+    enum { EPCTX__JSON_DEEPEST = 64 };
+    epctx__json_fields members;
+    size_t i;
+    members.list = out;
+    members.count = EPCTX__OV_COUNT;
+    for (i = 0; i < EPCTX__OV_COUNT; i++) {
+        out[i].name = names[i];
+        out[i].text = epctx_str_of("");
+    }
+    (void)epctx__json_take(&text, "\xef\xbb\xbf");
+    epctx__json_space(&text);
+    *object = epctx_str_starts(text, "{");
+    if (!epctx__json_value(&text, EPCTX__JSON_DEEPEST, &members)) return false;
+    epctx__json_space(&text);
+    return text.size == 0;
+}
+
+/* OpenVINO's own string must be equal; that of a CPU is "meta=1.0;ov=2026.4.1;isa=Intel AVX2".
+ * Only the driver of another device knows which other strings it accepts. */
+static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
+    epctx_str isa;
+    *why = "the same version of OpenVINO, instruction set and container";
+    if (epctx__json_same(model, runtime)) return EPCTX_COMPAT_OPTIMAL;
+    if (!epctx__compat_find(runtime, epctx_str_of("isa"), &isa)) {
+        *why = "other texts in ov_compat_string, which only the device's driver can compare";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    *why = !epctx__compat_same(model, runtime, "ov", false)    ? "another version of OpenVINO"
+           : !epctx__compat_same(model, runtime, "isa", false) ? "made for another instruction set"
+                                                               : "another text in ov_compat_string";
+    return EPCTX_COMPAT_UNSUPPORTED;
+}
+
+/* Answers like OpenVINO's plugin EP 1.8.1: three members of the object count, in this order. */
+static epctx_compat epctx__compare_openvino(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, const char **why) {
+    epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
+    int64_t made = 0, reads = 0;
+    bool object;
+    (void)profile;
+    if (!epctx__read_openvino(runtime, r, &object) || !object || r[EPCTX__OV_FORM].text.size == 0 ||
+        !epctx__ov_major(r[EPCTX__OV_BIN].text, &reads) || r[EPCTX__OV_OWN].text.size == 0) {
+        *why = "this machine's string is not JSON with ovep_compat_ver, ovep_bin_ver and "
+               "ov_compat_string";
+        return EPCTX_COMPAT_NOT_APPLICABLE;
+    }
+    if (!epctx__read_openvino(model, m, &object)) {
+        *why = "the model's string is no JSON";
+        return EPCTX_COMPAT_UNSUPPORTED;
+    }
+    if (!object || !epctx__json_same(m[EPCTX__OV_FORM].text, r[EPCTX__OV_FORM].text)) {
+        *why = "another ovep_compat_ver: this EP does not read the string";
+    } else if (m[EPCTX__OV_BIN].text.data == NULL) {
+        *why = "ovep_bin_ver is no string";
+    } else if (!epctx__ov_major(m[EPCTX__OV_BIN].text, &made) || made != reads) {
+        *why = "another major version of the container (ovep_bin_ver)";
+        return EPCTX_COMPAT_UNSUPPORTED;
+    } else if (m[EPCTX__OV_OWN].text.size == 0) {
+        *why = "there is no ov_compat_string, so the EP does not ask OpenVINO";
+    } else {
+        return epctx__compare_ov_own(m[EPCTX__OV_OWN].text, r[EPCTX__OV_OWN].text, why);
+    }
+    return EPCTX_COMPAT_NOT_APPLICABLE;
+}
+
+EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
+                                            epctx_str runtime, epctx_error *why) {
+    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+    const char *text = "";
+    epctx_str format;
+    if (model.size == 0 || runtime.size == 0) {
+        text = "no compatibility string";
+    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
+        text = "the compatibility string is too long";
+    } else if (profile != NULL && profile->compat_fn != NULL) {
+        verdict = profile->compat_fn(profile, model, runtime, &text);
+    } else {
+        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
+        verdict = epctx__compare_pairs(model, runtime, own, &text);
+    }
+    epctx_error_clear(why);
+    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+    if (why != NULL) why->status = EPCTX_OK;
+    return verdict;
+}
+
+/* -- profiles -- */
+
 #define EPCTX__BIT(attr) (1u << EPCTX_EPNODE_##attr)
 
 /* -- facts: profiles -- */
@@ -9352,13 +9848,14 @@ static const epctx_profile epctx__profiles[] = {
      * 1.18. */
     {/* name     */ "qnn",
      /* sources  */ {"QNNExecutionProvider", "QNN"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_EMBED_ONE | EPCTX_IO_NAMES |
-                    EPCTX_QNN_COMPAT,
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_STATIC_OUTPUTS | EPCTX_EMBED_ONE |
+                    EPCTX_IO_NAMES,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
      /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin"},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ epctx__compare_qnn},
     /* QNNP 2026-03 to EP 2.3.0, onnx_ctx_model_helper.cc and docs: as qnn, also QAIRTExport
      * (Olive's wrapper); refuses any ".." in a path; a DLC may replace the binary, with tmp*.json
      * beside it. Plugin EP 2.7.0 on the bench: several embedded partitions load; inputs and outputs
@@ -9367,13 +9864,14 @@ static const epctx_profile epctx__profiles[] = {
      * is_multi_soc_ep_context. */
     {/* name     */ "qnn_plugin",
      /* sources  */ {"QNNExecutionProvider", "QNN", "QAIRTExport"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_NO_DOTS | EPCTX_IO_OVERRIDES |
-                    EPCTX_QNN_COMPAT,
+     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_STATIC_OUTPUTS | EPCTX_NO_DOTS |
+                    EPCTX_IO_OVERRIDES,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
      /* sidecars */ {"qnn_op_trace.json", "*_schematic.bin", "tmp*.json"},
-     /* attribute */ "is_multi_soc_ep_context"},
+     /* attribute */ "is_multi_soc_ep_context",
+     /* compat_fn */ epctx__compare_qnn},
     /* ORT openvino/onnx_ctx_model_helper.cc: exact source; embed_mode and ep_cache_context must be
      * stored; embed modes do not mix; all nodes name one container, or the first embeds it and the
      * rest store an empty string. Inputs and outputs are matched by name
@@ -9383,12 +9881,13 @@ static const epctx_profile epctx__profiles[] = {
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_OPENVINO_COMPAT | EPCTX_ONE_CONTEXT,
+                    EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ epctx__compare_openvino},
     /* plugin EP 1.8.1 (OpenVINO 2026.4.1) on its CPU device: one container for a model, looked up
      * by partition_name; external nodes load with main_context 0, 2 or none, all must name it;
      * embedded the first node in ORT's order (epctx_view_graph_order) has the container and the
@@ -9397,12 +9896,13 @@ static const epctx_profile epctx__profiles[] = {
     {/* name     */ "openvino_plugin",
      /* sources  */ {"OpenVINOExecutionProvider"},
      /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_OPENVINO_COMPAT | EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
+                    EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ 0,
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ epctx__compare_openvino},
     /* ORT tensorrt/onnx_ctx_model_helper.cc: the graph must be exactly one node; a missing source
      * is taken; embed mode and path come from provider options of its own, and a folder that is
      * there is the folder of model and engines (GetCtxModelPath, GetPathOrParentPathOfCtxModel).
@@ -9416,7 +9916,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "*.engine",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT nv_tensorrt_rtx/onnx_ctx_model_helper.cc and nv_execution_provider.cc: main_context 0 on
      * every node although each has its own engine; embedded by default; tensors are matched, and a
      * folder as path is taken, as in tensorrt. */
@@ -9428,7 +9929,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "*.engine",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* onnxruntime/onnxruntime-ep-amdgpu 2026-08 src/migraphx/mgx_ep_ctx.cc: one .mxr for each node;
      * the first node without source is taken; dynamic shapes and contexts exclude each other; the
      * program's parameters are matched by name. */
@@ -9439,7 +9941,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "*.mxr",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT 1.18 vitisai (PR 20926) asserts that the three attributes are stored; the rest from the
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
     {/* name     */ "vitisai",
@@ -9449,7 +9952,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE),
      /* binary   */ "{file}_MORPHIZEN.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* IBM/onnxruntime-ep-telum 2026-08: always embedded, a text payload per node, source is the
      * EP's own name. */
     {/* name     */ "telum",
@@ -9459,7 +9963,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE),
      /* binary   */ "",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT test/autoep/library/example_plugin_ep/ep.cc: source is the registration name; loading is
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
     {/* name     */ "example",
@@ -9469,7 +9974,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(SOURCE),
      /* binary   */ "*.ctx",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* epctx_npu.h: compiles fixed shapes; a context runs where a dimension of the context model is
      * free, too, with inputs of the compiled shape. */
     {/* name     */ "npu",
@@ -9479,7 +9985,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(PARTITION_NAME) | EPCTX__BIT(SOURCE),
      /* binary   */ "{model}_npu.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
     /* ORT docs/execution-providers/EP-Context-Design */
     {/* name     */ "generic",
      /* sources  */ {NULL},
@@ -9488,7 +9995,8 @@ static const epctx_profile epctx__profiles[] = {
      /* required */ 0,
      /* binary   */ "{model}_*.bin",
      /* sidecars */ {NULL},
-     /* attribute */ NULL},
+     /* attribute */ NULL,
+     /* compat_fn */ NULL},
 };
 /* clang-format on */
 /* -- end of facts -- */
@@ -15070,7 +15578,7 @@ EPCTX_API epctx_status epctx_graph_partition(const epctx_graph *graph, const uin
 #define EPCTX__WEIGHT_FIRST  4096u  /* the first piece: most weights differ early */
 #define EPCTX__WEIGHT_BLOCK  16u    /* of a sample */
 #define EPCTX__WEIGHT_STRIDE 64u
-#define EPCTX__WEIGHT_SLOTS  4u /* per place: an empty slot saves reading the entry */
+#define EPCTX__WEIGHT_HEADS  4u /* per place: an empty one saves reading the entry */
 /* A power of two; table sizes cannot overflow. */
 #define EPCTX__WEIGHTS_MOST ((size_t)1 << (sizeof(size_t) > 4 ? 31 : 24))
 
@@ -15078,7 +15586,7 @@ struct epctx__weight {
     uint64_t offset, size;
     uint64_t key;   /* hash of its sample if it is the first with it, else of all bytes */
     uint64_t whole; /* `hashed`: the first one's hash of all bytes */
-    epctx__twig twig;
+    epctx__links links;
     uint32_t kind;
     uint32_t next; /* equal bytes at another alignment */
     bool first, hashed;
@@ -15247,18 +15755,18 @@ static int epctx__weight_order(void *search, uint32_t index) {
 
 static epctx__table epctx__weight_table(const epctx_weights *w) {
     epctx__table table;
-    table.twigs = &w->entries->twig;
+    table.links = &w->entries->links;
     table.stride = sizeof *w->entries;
     table.heads = w->heads;
-    table.capacity = w->capacity * EPCTX__WEIGHT_SLOTS;
+    table.capacity = w->capacity * EPCTX__WEIGHT_HEADS;
     table.order_fn = epctx__weight_order;
     return table;
 }
 
 static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error) {
-    const size_t slots = EPCTX__WEIGHT_SLOTS * sizeof *w->heads;
+    const size_t bytes = EPCTX__WEIGHT_HEADS * sizeof *w->heads;
     size_t capacity = w->capacity == 0 ? 64 : w->capacity * 2;
-    size_t size = capacity * (sizeof(struct epctx__weight) + slots);
+    size_t size = capacity * (sizeof(struct epctx__weight) + bytes);
     epctx_weights former = *w;
     void *memory;
     if (EPCTX__NEVER(w->capacity == EPCTX__WEIGHTS_MOST)) /* 2^31 weights */
@@ -15272,11 +15780,11 @@ static epctx_status epctx__weights_grow(epctx_weights *w, epctx_error *error) {
     w->entries = (struct epctx__weight *)memory;
     w->heads = (uint32_t *)(void *)(w->entries + capacity);
     w->capacity = capacity;
-    memset(w->heads, 0xff, capacity * slots);
+    memset(w->heads, 0xff, capacity * bytes);
     if (former.entries != NULL) {
         epctx__table table = epctx__weight_table(w);
         memcpy(w->entries, former.entries, w->count * sizeof *w->entries);
-        epctx__table_fill(&table, former.heads, former.capacity * EPCTX__WEIGHT_SLOTS);
+        epctx__table_fill(&table, former.heads, former.capacity * EPCTX__WEIGHT_HEADS);
         w->allocator.free_fn(w->allocator.user, former.entries);
     }
     return EPCTX_OK;
@@ -15403,11 +15911,10 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
 /* ============================================================
  * >>ep
  *
- * The section has four parts. epctx_compat_compare judges the compatibility string of a model: the
- * rules for QNN and OpenVINO follow those EPs, all other strings are compared key by key.
- * epctx_graph_hash identifies a graph. epctx_outside_weight_next and epctx_outside_weight_verify
- * read and check the references of a weightless context. The rest is the compile engine, epctx_ep:
- * it turns pieces of a graph into one context binary and one EPContext node per piece.
+ * The section has three parts. epctx_graph_hash identifies a graph. epctx_outside_weight_next and
+ * epctx_outside_weight_verify read and check the references of a weightless context. The rest is
+ * the compile engine, epctx_ep: it turns pieces of a graph into one context binary and one
+ * EPContext node per piece.
  *
  * Everything rests on the name and the hash of a graph. epctx_ep_compile passes both to compile_fn
  * for the binary, and the node repeats them in partition_name and notes. The loader hands them to
@@ -15421,8 +15928,7 @@ EPCTX_API epctx_status epctx_weights_add(epctx_weights *weights, const void *dat
  *
  * A context is released exactly once. epctx_ep_finish clears `build` before it calls finish_fn,
  * which releases the context even when it fails; epctx_ep_end discards what is left, unless a group
- * owns it. Strings from a model are read in place without allocation; EPCTX__COMPAT_MOST bounds
- * their length and epctx__json_value their nesting. What a backend reports is checked: the number
+ * owns it. What a backend reports is checked: the number
  * of output types, the sign of max_size, an empty binary.
  * ============================================================ */
 
@@ -15444,485 +15950,6 @@ EPCTX_API epctx_status epctx_backend_compatibility(const epctx_backend *backend,
     parts[4] = epctx_str_of(";arch=");
     parts[5] = epctx_str_of(backend->hardware_architecture);
     return epctx__join(out, capacity, parts, 6, "the compatibility string", error);
-}
-
-static bool epctx__cut_number(epctx_str *rest, char separator, uint64_t *value) {
-    return epctx_str_number(epctx_str_cut(rest, separator), value);
-}
-
-/* QNN: "backend:sdk:api:blob:arch:driver"; sdk, api and blob are versions a.b.c. Format and rule
- * follow the QNN plugin EP (onnxruntime-qnn, 2026-03). */
-static bool epctx__read_qnn(epctx_str text, uint64_t out[12]) {
-    static const char ends[] = ":..:..:..::";
-    size_t i = 0;
-    while (i < 12 && epctx__cut_number(&text, ends[i], &out[i])) i++;
-    return i == 12 && text.data == NULL;
-}
-
-/* Next part of "name;key=value;key=value"; one without "=" has an empty key. False at the end. */
-static bool epctx__compat_next(epctx_str *rest, epctx_str *key, epctx_str *value) {
-    if (rest->size == 0) return false;
-    *value = epctx_str_cut(rest, ';');
-    *key = epctx_str_cut(value, '=');
-    if (value->data == NULL) {
-        *value = *key;
-        *key = epctx_str_of("");
-    }
-    return true;
-}
-
-/* Is version `a` newer than `b` in its first `parts` (2 or 3) numbers? */
-static bool epctx__is_newer(const uint64_t a[3], const uint64_t b[3], int parts) {
-    int i = 0;
-    while (i < parts - 1 && a[i] == b[i]) i++;
-    return a[i] > b[i];
-}
-
-/* Lists of the second form, with a number for each chip. `vtcms` may be empty instead. */
-typedef struct epctx__chips {
-    epctx_str archs, vtcms;
-} epctx__chips;
-
-static bool epctx__next_chip(epctx__chips *chips, uint64_t *arch, uint64_t *vtcm) {
-    *vtcm = 0;
-    if (chips->vtcms.size > 0) (void)epctx__cut_number(&chips->vtcms, ',', vtcm);
-    return epctx__cut_number(&chips->archs, ',', arch);
-}
-
-/* The second form (EP 2.3.0): "v2:backend:sdk:api:archs:socs:vtcms:driver". Fills `out` like the
- * first form, but leaves the places of blob and arch alone. */
-static bool epctx__read_qnn2(epctx_str text, uint64_t out[12], epctx__chips *chips) {
-    static const char ends[] = "::..:..:";
-    uint64_t number = 0;
-    epctx_str a, socs, v;
-    size_t i = 1;
-    if (!epctx_str_is(epctx_str_cut(&text, ':'), "v2")) return false;
-    while (i < 8 && epctx__cut_number(&text, ends[i], &out[i - 1])) i++;
-    a = chips->archs = epctx_str_cut(&text, ':');
-    socs = epctx_str_cut(&text, ':');
-    v = chips->vtcms = epctx_str_cut(&text, ':');
-    if (i < 8 || !epctx_str_number(text, &out[11])) return false;
-    while (a.data != NULL)
-        if (!epctx__cut_number(&a, ',', &number) || !epctx__cut_number(&socs, ',', &number) ||
-            (chips->vtcms.size > 0 && !epctx__cut_number(&v, ',', &number)))
-            return false;
-    return socs.data == NULL && (chips->vtcms.size == 0 || v.data == NULL);
-}
-
-/* The chip of the model that fits this one best. v6x and v7x exclude each other; 0 is not known. */
-static epctx_compat epctx__fit_chip(epctx__chips model, uint64_t arch, uint64_t vtcm,
-                                    const char **why) {
-    epctx_compat best = EPCTX_COMPAT_UNSUPPORTED;
-    uint64_t a = 0, v = 0;
-    *why = "made for another HTP architecture or VTCM";
-    while (best != EPCTX_COMPAT_OPTIMAL && epctx__next_chip(&model, &a, &v)) {
-        if (a == arch && v == vtcm) {
-            best = EPCTX_COMPAT_OPTIMAL;
-            *why = "same backend, architecture and VTCM";
-        } else if ((a == 0 || a >= 73 || arch < 73) && a <= arch && (v <= vtcm || vtcm == 0)) {
-            best = EPCTX_COMPAT_PREFER_RECOMPILATION;
-            *why = a == 0 ? "the model's string does not tell the HTP architecture"
-                   : a == arch && (v == 0 || vtcm == 0)
-                       ? "same backend and architecture; one string does not tell VTCM"
-                       : "made for an older or smaller chip";
-        }
-    }
-    if (best == EPCTX_COMPAT_OPTIMAL || arch != 0) return best;
-    *why = "this machine's string does not tell its HTP architecture";
-    return EPCTX_COMPAT_NOT_APPLICABLE;
-}
-
-/* A string with several chips stands for as many machines: the one that fits least decides. */
-static epctx_compat epctx__compare_chips(epctx__chips model, epctx__chips runtime,
-                                         const char **why) {
-    epctx_compat worst = EPCTX_COMPAT_NOT_APPLICABLE;
-    uint64_t arch = 0, vtcm = 0;
-    while (epctx__next_chip(&runtime, &arch, &vtcm)) {
-        const char *text;
-        const epctx_compat one = epctx__fit_chip(model, arch, vtcm, &text);
-        if (one > worst || one == EPCTX_COMPAT_NOT_APPLICABLE) *why = text;
-        if (one == EPCTX_COMPAT_NOT_APPLICABLE) return one;
-        if (one > worst) worst = one;
-    }
-    return worst;
-}
-
-/* The architecture of the first chip; false: it is not known. */
-static bool epctx__first_arch(epctx__chips chips, uint64_t *arch) {
-    uint64_t vtcm;
-    return epctx__next_chip(&chips, arch, &vtcm) && *arch != 0;
-}
-
-/* A machine whose EP writes the second form reads both. */
-static epctx_compat epctx__compare_qnn(epctx_str model, epctx_str runtime, const char **why) {
-    enum { EPCTX__BACKEND = 0, EPCTX__SDK = 1, EPCTX__API = 4, EPCTX__BLOB = 7, EPCTX__ARCH = 10 };
-    epctx_compat verdict = EPCTX_COMPAT_UNSUPPORTED;
-    epctx__chips own, theirs;
-    uint64_t m[12], r[12];
-    const bool second = epctx__read_qnn2(runtime, r, &own);
-    const bool chips = second && epctx__read_qnn2(model, m, &theirs);
-    if ((!chips && !epctx__read_qnn(model, m)) || (!second && !epctx__read_qnn(runtime, r))) {
-        *why = "a string does not have QNN's six fields, or eight if this machine writes eight";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    }
-    if (m[EPCTX__BACKEND] != r[EPCTX__BACKEND]) {
-        *why = "another QNN backend";
-    } else if (second && m[11] == 1 && r[11] != 1) {
-        *why = "made for QNN's user driver, which this machine does not use";
-    } else if (((!second || r[11] != 1) && epctx__is_newer(m + EPCTX__API, r + EPCTX__API, 2)) ||
-               ((!second || r[11] == 1) && epctx__is_newer(m + EPCTX__SDK, r + EPCTX__SDK, 2))) {
-        *why = "made with a newer SDK than this machine has";
-    } else if (!second && epctx__is_newer(m + EPCTX__BLOB, r + EPCTX__BLOB, 3)) {
-        *why = "the binary is too new for this machine";
-    } else if (chips) {
-        return epctx__compare_chips(theirs, own, why);
-    } else if (second && !epctx__first_arch(own, &r[EPCTX__ARCH])) {
-        *why = "this machine's string does not tell its HTP architecture";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    } else if (m[EPCTX__ARCH] > r[EPCTX__ARCH]) {
-        *why = "made for a newer HTP architecture";
-    } else {
-        bool same = m[EPCTX__ARCH] == r[EPCTX__ARCH];
-        *why = same ? "same backend and architecture" : "made for an older HTP architecture";
-        verdict = same ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_PREFER_RECOMPILATION;
-    }
-    return verdict;
-}
-
-static bool epctx__compat_find(epctx_str text, epctx_str key, epctx_str *value) {
-    epctx_str k;
-    while (epctx__compat_next(&text, &k, value))
-        if (epctx_str_eq(k, key)) return true;
-    *value = epctx_str_of("");
-    return false;
-}
-
-/* Is the key's value the same in both, or absent from both? */
-static bool epctx__compat_same(epctx_str a, epctx_str b, const char *key, bool major) {
-    epctx_str x, y;
-    (void)epctx__compat_find(a, epctx_str_of(key), &x);
-    (void)epctx__compat_find(b, epctx_str_of(key), &y);
-    return major ? epctx_str_eq(epctx_str_cut(&x, '.'), epctx_str_cut(&y, '.'))
-                 : epctx_str_eq(x, y);
-}
-
-/* Bounds the search of every key in the other string. */
-#define EPCTX__COMPAT_MOST 4096u
-
-/* `own`: strings of epctx_backend_compatibility, whose unknown keys are ignored. Must not load: a
- * context of another architecture (EPC-111) or major SDK version (EPC-112). May load: of another
- * minor version (EPC-113). */
-static epctx_compat epctx__compare_pairs(epctx_str model, epctx_str runtime, bool own,
-                                         const char **why) {
-    static const struct {
-        const char *key;
-        bool own, major;
-        epctx_compat verdict; /* when the values differ */
-        const char *text;
-    } rules[] = {
-        {"epctx", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different string formats"},
-        {"source", true, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
-        {"", false, false, EPCTX_COMPAT_NOT_APPLICABLE, "different EPs"},
-        {"arch", true, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-        {"arch", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-        {"hardware_architecture", false, false, EPCTX_COMPAT_UNSUPPORTED, "another architecture"},
-        {"sdk", true, true, EPCTX_COMPAT_UNSUPPORTED, "another major version of the SDK"},
-        {"sdk", true, false, EPCTX_COMPAT_PREFER_RECOMPILATION, "another version"}};
-    epctx_str key, value, other, rest;
-    size_t i;
-    *why = "the same values";
-    for (i = 0; i < 2 && !own; i++) {
-        rest = i == 0 ? model : runtime;
-        while (epctx__compat_next(&rest, &key, &value)) {
-            if (!epctx__compat_find(i == 0 ? runtime : model, key, &other)) {
-                *why = "the strings have different keys";
-                return EPCTX_COMPAT_NOT_APPLICABLE;
-            }
-        }
-    }
-    for (i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-        if (rules[i].own == own &&
-            !epctx__compat_same(model, runtime, rules[i].key, rules[i].major)) {
-            *why = rules[i].text;
-            return rules[i].verdict;
-        }
-    }
-    while (!own && !epctx_str_eq(model, runtime) && epctx__compat_next(&model, &key, &value)) {
-        (void)epctx__compat_find(runtime, key, &other);
-        if (!epctx_str_eq(value, other)) {
-            *why = "another version";
-            return EPCTX_COMPAT_PREFER_RECOMPILATION;
-        }
-    }
-    return EPCTX_COMPAT_OPTIMAL;
-}
-
-/* -- JSON, for OpenVINO's string: read in place, nothing is allocated -- */
-
-static bool epctx__json_take(epctx_str *rest, const char *word) {
-    if (!epctx_str_starts(*rest, word)) return false;
-    epctx__str_skip(rest, strlen(word));
-    return true;
-}
-
-static void epctx__json_space(epctx_str *rest) {
-    while (rest->size > 0 && memchr(" \t\r\n", *rest->data, 4) != NULL) epctx__str_skip(rest, 1);
-}
-
-/* The unit of UTF-16 of an escape "\uXXXX" at the start, or EPCTX_NO_CHAR. */
-static uint32_t epctx__json_unit(epctx_str text) {
-    static const char digits[] = "0123456789abcdefABCDEF";
-    uint32_t unit = 0;
-    size_t i;
-    if (text.size < 6 || !epctx_str_starts(text, "\\u")) return EPCTX_NO_CHAR;
-    for (i = 2; i < 6; i++) {
-        const char *digit = (const char *)memchr(digits, text.data[i], sizeof digits - 1);
-        if (digit == NULL) return EPCTX_NO_CHAR;
-        unit = unit << 4 | (uint32_t)(digit - digits < 16 ? digit - digits : digit - digits - 6);
-    }
-    return unit;
-}
-
-/* The character of an escape at the start and its bytes, or EPCTX_NO_CHAR. */
-static uint32_t epctx__json_escape(epctx_str text, size_t *size) {
-    static const char letters[] = "\"\\/bfnrt", codes[] = "\"\\/\b\f\n\r\t";
-    const char *letter =
-        text.size > 1 ? (const char *)memchr(letters, text.data[1], sizeof letters - 1) : NULL;
-    uint32_t unit = epctx__json_unit(text), low;
-    *size = 6;
-    if (letter != NULL) {
-        *size = 2;
-        return (uint32_t)codes[letter - letters];
-    }
-    if (unit < 0xd800 || unit > 0xdfff) return unit;
-    epctx__str_skip(&text, 6);
-    low = epctx__json_unit(text);
-    *size = 12;
-    return unit < 0xdc00 && low >= 0xdc00 && low <= 0xdfff
-               ? 0x10000 + ((unit - 0xd800) << 10 | (low - 0xdc00))
-               : EPCTX_NO_CHAR;
-}
-
-/* Takes a character of a string. At its end and before invalid JSON it takes none and
- * returns EPCTX_NO_CHAR. */
-static uint32_t epctx__json_char(epctx_str *rest) {
-    size_t size = 0;
-    uint32_t code = rest->size > 0 ? epctx_str_char(*rest, 0, &size) : EPCTX_NO_CHAR;
-    if (code == '"' || code < 0x20) return EPCTX_NO_CHAR;
-    if (code == '\\') code = epctx__json_escape(*rest, &size);
-    if (code != EPCTX_NO_CHAR) epctx__str_skip(rest, size);
-    return code;
-}
-
-/* Takes a string; `text` is what is between its quotes, with the escapes. */
-static bool epctx__json_text(epctx_str *rest, epctx_str *text) {
-    if (!epctx__json_take(rest, "\"")) return false;
-    *text = *rest;
-    while (epctx__json_char(rest) != EPCTX_NO_CHAR) {
-    }
-    text->size -= rest->size;
-    return epctx__json_take(rest, "\"");
-}
-
-/* Whether two such texts are equal. */
-static bool epctx__json_same(epctx_str a, epctx_str b) {
-    uint32_t x, y;
-    do {
-        x = epctx__json_char(&a);
-        y = epctx__json_char(&b);
-    } while (x == y && x != EPCTX_NO_CHAR);
-    return x == y;
-}
-
-static bool epctx__json_digits(epctx_str *rest) {
-    const size_t before = rest->size;
-    while (rest->size > 0 && *rest->data >= '0' && *rest->data <= '9') epctx__str_skip(rest, 1);
-    return rest->size < before;
-}
-
-static bool epctx__json_number(epctx_str *rest) {
-    (void)epctx__json_take(rest, "-");
-    if (!epctx__json_take(rest, "0") && !epctx__json_digits(rest)) return false;
-    if (epctx__json_take(rest, ".") && !epctx__json_digits(rest)) return false;
-    if (!epctx__json_take(rest, "e") && !epctx__json_take(rest, "E")) return true;
-    if (!epctx__json_take(rest, "+")) (void)epctx__json_take(rest, "-");
-    return epctx__json_digits(rest);
-}
-
-/* A member of the outermost object: of several of one name the last counts. */
-typedef struct epctx__json_field {
-    const char *name;
-    epctx_str text; /* without data if the value is not a string */
-} epctx__json_field;
-
-typedef struct epctx__json_fields {
-    epctx__json_field *list;
-    size_t count;
-} epctx__json_fields;
-
-static bool epctx__json_value(epctx_str *rest, unsigned deepest, const epctx__json_fields *members);
-
-/* The rest of an object. `members` may be NULL. */
-static bool epctx__json_object(epctx_str *rest, unsigned deepest,
-                               const epctx__json_fields *members) {
-    epctx_str name, value;
-    size_t i;
-    epctx__json_space(rest);
-    if (epctx__json_take(rest, "}")) return true;
-    do {
-        epctx__json_space(rest);
-        if (!epctx__json_text(rest, &name)) return false;
-        epctx__json_space(rest);
-        if (!epctx__json_take(rest, ":")) return false;
-        epctx__json_space(rest);
-        value = *rest;
-        if (!epctx__json_value(rest, deepest, NULL)) return false;
-        for (i = 0; members != NULL && i < members->count; i++) {
-            epctx__json_field *m = &members->list[i];
-            if (!epctx__json_same(name, epctx_str_of(m->name))) continue;
-            if (!epctx__json_text(&value, &m->text)) m->text = epctx_str_of(NULL);
-        }
-        epctx__json_space(rest);
-    } while (epctx__json_take(rest, ","));
-    return epctx__json_take(rest, "}");
-}
-
-static bool epctx__json_list(epctx_str *rest, unsigned deepest) {
-    epctx__json_space(rest);
-    if (epctx__json_take(rest, "]")) return true;
-    do {
-        epctx__json_space(rest);
-        if (!epctx__json_value(rest, deepest, NULL)) return false;
-        epctx__json_space(rest);
-    } while (epctx__json_take(rest, ","));
-    return epctx__json_take(rest, "]");
-}
-
-/* Takes a value with at most `deepest` lists in each other; fills in `members` of an object. */
-static bool epctx__json_value(epctx_str *rest, unsigned deepest,
-                              const epctx__json_fields *members) {
-    epctx_str text;
-    if (epctx_str_starts(*rest, "\"")) return epctx__json_text(rest, &text);
-    if (epctx__json_take(rest, "true") || epctx__json_take(rest, "false") ||
-        epctx__json_take(rest, "null"))
-        return true;
-    if (deepest > 0 && epctx__json_take(rest, "{"))
-        return epctx__json_object(rest, deepest - 1, members);
-    if (deepest > 0 && epctx__json_take(rest, "[")) return epctx__json_list(rest, deepest - 1);
-    return epctx__json_number(rest);
-}
-
-/* -- OpenVINO -- */
-
-/* "1.1": the major version as the EP reads it, which is C++'s stoi(). False: none. */
-static bool epctx__ov_major(epctx_str text, int64_t *major) {
-    uint32_t c = epctx__json_char(&text);
-    int64_t sign = 1;
-    bool found = false;
-    *major = 0;
-    while (c == ' ' || (c >= '\t' && c <= '\r')) c = epctx__json_char(&text);
-    if (c == '-') sign = -1;
-    if (c == '-' || c == '+') c = epctx__json_char(&text);
-    for (; c >= '0' && c <= '9' && *major <= INT32_MAX; c = epctx__json_char(&text)) {
-        *major = *major * 10 + (c - '0');
-        found = true;
-    }
-    *major *= sign;
-    return found && *major >= INT32_MIN && *major <= INT32_MAX;
-}
-
-enum { EPCTX__OV_FORM = 0, EPCTX__OV_BIN, EPCTX__OV_OWN, EPCTX__OV_COUNT };
-
-/* False if `text` is not JSON. `*object` tells whether it is an object. A missing member is an
- * empty string. */
-static bool epctx__read_openvino(epctx_str text, epctx__json_field out[EPCTX__OV_COUNT],
-                                 bool *object) {
-    static const char *const names[EPCTX__OV_COUNT] = {"ovep_compat_ver", "ovep_bin_ver",
-                                                       "ov_compat_string"};
-    enum { EPCTX__JSON_DEEPEST = 64 };
-    epctx__json_fields members;
-    size_t i;
-    members.list = out;
-    members.count = EPCTX__OV_COUNT;
-    for (i = 0; i < EPCTX__OV_COUNT; i++) {
-        out[i].name = names[i];
-        out[i].text = epctx_str_of("");
-    }
-    (void)epctx__json_take(&text, "\xef\xbb\xbf");
-    epctx__json_space(&text);
-    *object = epctx_str_starts(text, "{");
-    if (!epctx__json_value(&text, EPCTX__JSON_DEEPEST, &members)) return false;
-    epctx__json_space(&text);
-    return text.size == 0;
-}
-
-/* OpenVINO's own string must be equal; that of a CPU is "meta=1.0;ov=2026.4.1;isa=Intel AVX2".
- * Only the driver of another device knows which other strings it accepts. */
-static epctx_compat epctx__compare_ov_own(epctx_str model, epctx_str runtime, const char **why) {
-    epctx_str isa;
-    *why = "the same version of OpenVINO, instruction set and container";
-    if (epctx__json_same(model, runtime)) return EPCTX_COMPAT_OPTIMAL;
-    if (!epctx__compat_find(runtime, epctx_str_of("isa"), &isa)) {
-        *why = "other texts in ov_compat_string, which only the device's driver can compare";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    }
-    *why = !epctx__compat_same(model, runtime, "ov", false)    ? "another version of OpenVINO"
-           : !epctx__compat_same(model, runtime, "isa", false) ? "made for another instruction set"
-                                                               : "another text in ov_compat_string";
-    return EPCTX_COMPAT_UNSUPPORTED;
-}
-
-/* Answers like OpenVINO's plugin EP 1.8.1: three members of the object count, in this order. */
-static epctx_compat epctx__compare_openvino(epctx_str model, epctx_str runtime, const char **why) {
-    epctx__json_field m[EPCTX__OV_COUNT], r[EPCTX__OV_COUNT];
-    int64_t made = 0, reads = 0;
-    bool object;
-    if (!epctx__read_openvino(runtime, r, &object) || !object || r[EPCTX__OV_FORM].text.size == 0 ||
-        !epctx__ov_major(r[EPCTX__OV_BIN].text, &reads) || r[EPCTX__OV_OWN].text.size == 0) {
-        *why = "this machine's string is not JSON with ovep_compat_ver, ovep_bin_ver and "
-               "ov_compat_string";
-        return EPCTX_COMPAT_NOT_APPLICABLE;
-    }
-    if (!epctx__read_openvino(model, m, &object)) {
-        *why = "the model's string is no JSON";
-        return EPCTX_COMPAT_UNSUPPORTED;
-    }
-    if (!object || !epctx__json_same(m[EPCTX__OV_FORM].text, r[EPCTX__OV_FORM].text)) {
-        *why = "another ovep_compat_ver: this EP does not read the string";
-    } else if (m[EPCTX__OV_BIN].text.data == NULL) {
-        *why = "ovep_bin_ver is no string";
-    } else if (!epctx__ov_major(m[EPCTX__OV_BIN].text, &made) || made != reads) {
-        *why = "another major version of the container (ovep_bin_ver)";
-        return EPCTX_COMPAT_UNSUPPORTED;
-    } else if (m[EPCTX__OV_OWN].text.size == 0) {
-        *why = "there is no ov_compat_string, so the EP does not ask OpenVINO";
-    } else {
-        return epctx__compare_ov_own(m[EPCTX__OV_OWN].text, r[EPCTX__OV_OWN].text, why);
-    }
-    return EPCTX_COMPAT_NOT_APPLICABLE;
-}
-
-EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_str model,
-                                            epctx_str runtime, epctx_error *why) {
-    epctx_compat verdict = EPCTX_COMPAT_NOT_APPLICABLE;
-    const char *text = "";
-    epctx_str format;
-    if (model.size == 0 || runtime.size == 0) {
-        text = "no compatibility string";
-    } else if (model.size > EPCTX__COMPAT_MOST || runtime.size > EPCTX__COMPAT_MOST) {
-        text = "the compatibility string is too long";
-    } else if (profile != NULL && (profile->traits & EPCTX_QNN_COMPAT) != 0) {
-        verdict = epctx__compare_qnn(model, runtime, &text);
-    } else if (profile != NULL && (profile->traits & EPCTX_OPENVINO_COMPAT) != 0) {
-        verdict = epctx__compare_openvino(model, runtime, &text);
-    } else {
-        bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
-        verdict = epctx__compare_pairs(model, runtime, own, &text);
-    }
-    epctx_error_clear(why);
-    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
-    if (why != NULL) why->status = EPCTX_OK;
-    return verdict;
 }
 
 static uint64_t epctx__hash_str(uint64_t h, epctx_str text) {
@@ -18061,7 +18088,7 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
  * epctx__gen_partition asks the backend which nodes it takes and forms partitions of them. Taken
  * nodes whose results nobody needs are in no partition and disappear. epctx__gen_rewrite then edits
  * the source instead of building a model, so whatever stays keeps its bytes. It treats each
- * partition and each remaining node as a unit, sorts the units, moves only nodes that lose their
+ * partition and each remaining node as an item, sorts the items, moves only nodes that lose their
  * relative place, and lets an EPContext node stand for each partition. Marks on the names of values
  * tell which initializers, inputs and types the new graph still needs. External data that is still
  * needed moves into the model or into the new file of initializers, so only weightless contexts
@@ -18512,7 +18539,7 @@ static epctx_status epctx__gen_compile(epctx__gen *g) {
 typedef struct epctx__rewrite {
     epctx__gen *g;
     epctx_slot **slots; /* position in the source -> the node's slot */
-    uint32_t *unit;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
+    uint32_t *item;     /* node -> partition, part_count + node if it stays, or EPCTX__GONE */
     epctx_map marks;    /* name -> EPCTX__USED ... */
 } epctx__rewrite;
 
@@ -18542,14 +18569,14 @@ static epctx_status epctx__mark_node(epctx__rewrite *w, const epctx_node *node) 
 
 /* Nodes outside partitions stay, constants only if still read. Backwards, so that chains of
  * constants go together. */
-static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
+static epctx_status epctx__rewrite_items(epctx__rewrite *w) {
     epctx__gen *g = w->g;
     const epctx_graph *graph = &g->plan->graph;
     size_t i, k;
-    for (i = 0; i < graph->node_count; i++) w->unit[i] = (uint32_t)(g->plan->part_count + i);
+    for (i = 0; i < graph->node_count; i++) w->item[i] = (uint32_t)(g->plan->part_count + i);
     for (i = 0; i < g->plan->part_count; i++) {
         for (k = 0; k < g->plan->parts[i].node_count; k++)
-            w->unit[g->plan->parts[i].nodes[k]] = (uint32_t)i;
+            w->item[g->plan->parts[i].nodes[k]] = (uint32_t)i;
         EPCTX__TRY(epctx__mark_node(w, &g->report->nodes[i]));
     }
     for (i = 0; i < graph->output_count; i++)
@@ -18557,49 +18584,49 @@ static epctx_status epctx__rewrite_units(epctx__rewrite *w) {
     for (i = graph->node_count; i-- > 0;) {
         const epctx_node *node = &graph->nodes[i];
         bool read = false;
-        if (w->unit[i] < g->plan->part_count) continue;
+        if (w->item[i] < g->plan->part_count) continue;
         for (k = 0; k < node->output_count; k++)
             read = read || epctx__is_marked(w, node->outputs[k], EPCTX__USED);
         /* take != 0: a constant that the partitions have copied, or EPCTX__UNREAD */
         if (!read && g->plan->take[i] != 0)
-            w->unit[i] = EPCTX__GONE;
+            w->item[i] = EPCTX__GONE;
         else
             EPCTX__TRY(epctx__mark_node(w, node));
     }
     return EPCTX_OK;
 }
 
-/* The units of the new graph, producers before readers. */
+/* The items of the new graph, producers before readers. */
 static epctx_status epctx__rewrite_order(epctx__rewrite *w, uint32_t **sequence, size_t *count) {
     epctx__gen *g = w->g;
     epctx__recording l = epctx__recording_of(g->in->model, g->in->arena, g->in->error);
-    size_t units = g->plan->part_count + g->plan->graph.node_count;
+    size_t items = g->plan->part_count + g->plan->graph.node_count;
     size_t kept = 0;
     epctx__edges edges;
     uint32_t *key;
     bool sorted;
     size_t i;
-    EPCTX__NEW(*sequence, uint32_t, units, g->in->arena, g->in->error);
-    EPCTX__NEW(key, uint32_t, units, g->in->arena, g->in->error);
+    EPCTX__NEW(*sequence, uint32_t, items, g->in->arena, g->in->error);
+    EPCTX__NEW(key, uint32_t, items, g->in->arena, g->in->error);
     EPCTX__TRY(epctx__node_edges(&l, &g->plan->graph, &edges, &sorted));
     for (i = 0; i < edges.count; i++) {
-        uint32_t from = w->unit[edges.from[i]];
-        uint32_t to = w->unit[edges.to[i]];
+        uint32_t from = w->item[edges.from[i]];
+        uint32_t to = w->item[edges.to[i]];
         if (from != to && from != EPCTX__GONE && to != EPCTX__GONE) {
             edges.from[kept] = from;
             edges.to[kept++] = to;
         }
     }
     edges.count = kept;
-    for (i = 0; i < units; i++) key[i] = EPCTX__NO_UNIT;
+    for (i = 0; i < items; i++) key[i] = EPCTX__NO_ITEM;
     /* A partition replaces its last node: its producers precede that. */
     for (i = 0; i < g->plan->graph.node_count; i++) {
-        uint32_t unit = w->unit[i];
-        if (unit != EPCTX__GONE &&
-            (key[unit] == EPCTX__NO_UNIT || key[unit] < g->plan->graph.nodes[i].id))
-            key[unit] = g->plan->graph.nodes[i].id;
+        uint32_t item = w->item[i];
+        if (item != EPCTX__GONE &&
+            (key[item] == EPCTX__NO_ITEM || key[item] < g->plan->graph.nodes[i].id))
+            key[item] = g->plan->graph.nodes[i].id;
     }
-    return epctx__sort_units(g->in->arena, g->in->error, key, units, &edges, *sequence, count);
+    return epctx__sort_items(g->in->arena, g->in->error, key, items, &edges, *sequence, count);
 }
 
 static epctx_status epctx__drop(epctx__rewrite *w, epctx_slot *slot) {
@@ -18616,7 +18643,7 @@ static epctx_status epctx__rewrite_names(const epctx__rewrite *w) {
         EPCTX__TRY(epctx__map_set(&names, g->report->nodes[i].name, 1, g->in->error));
     for (i = 0; i < g->plan->graph.node_count; i++) {
         const epctx_node *node = &g->plan->graph.nodes[i];
-        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE ||
+        if (w->item[i] < g->plan->part_count || w->item[i] == EPCTX__GONE ||
             !epctx__has(&names, node->name))
             continue;
         epctx_fail(g->in->error, EPCTX_ERR_GRAPH,
@@ -18642,7 +18669,7 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
     size_t i;
     EPCTX__TRY(epctx__rewrite_order(w, &sequence, &count));
     for (i = 0; i < g->plan->graph.node_count; i++) {
-        if (w->unit[i] < g->plan->part_count || w->unit[i] == EPCTX__GONE) {
+        if (w->item[i] < g->plan->part_count || w->item[i] == EPCTX__GONE) {
             EPCTX__TRY(epctx__drop(w, w->slots[g->plan->graph.nodes[i].id]));
             g->report->compiled_nodes++;
         } else if (!epctx__is_ep_record(&g->plan->graph.nodes[i])) {
@@ -18655,11 +18682,11 @@ static epctx_status epctx__rewrite_nodes(epctx__rewrite *w) {
         previous = slot;
     for (i = 0; i < count; i++) {
         epctx__builder b = epctx__builder_of(model, g->in->error);
-        uint32_t unit = sequence[i];
+        uint32_t item = sequence[i];
         uint32_t at =
-            unit < g->plan->part_count ? 0 : g->plan->graph.nodes[unit - g->plan->part_count].id;
-        if (unit < g->plan->part_count) {
-            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[unit]);
+            item < g->plan->part_count ? 0 : g->plan->graph.nodes[item - g->plan->part_count].id;
+        if (item < g->plan->part_count) {
+            slot = epctx__build_node(&b, NULL, EPCTX_FIELD_GRAPH_NODE, &g->report->nodes[item]);
         } else if (at >= kept) {
             kept = (size_t)at + 1;
             previous = w->slots[at];
@@ -18866,7 +18893,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     size_t i;
     w.g = g;
     epctx_map_init(&w.marks, g->in->arena);
-    EPCTX__NEW(w.unit, uint32_t, g->plan->graph.node_count, g->in->arena, g->in->error);
+    EPCTX__NEW(w.item, uint32_t, g->plan->graph.node_count, g->in->arena, g->in->error);
     EPCTX__NEW(w.slots, epctx_slot *, g->plan->graph.node_count, g->in->arena, g->in->error);
     for (; slot != NULL; slot = epctx__live(slot->next, number)) w.slots[nodes++] = slot;
     for (i = 0; i < g->plan->graph.input_count; i++)
@@ -18874,7 +18901,7 @@ static epctx_status epctx__gen_rewrite(epctx__gen *g) {
     for (i = 0; i < g->plan->graph.output_count; i++)
         if (g->plan->graph.outputs[i].elem_type != 0)
             EPCTX__TRY(epctx__mark(&w, g->plan->graph.outputs[i].name, EPCTX__TYPED));
-    EPCTX__TRY(epctx__rewrite_units(&w));
+    EPCTX__TRY(epctx__rewrite_items(&w));
     EPCTX__TRY(epctx__rewrite_names(&w));
     EPCTX__TRY(epctx__rewrite_nodes(&w));
     EPCTX__TRY(epctx__rewrite_fields(&w));

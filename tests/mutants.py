@@ -486,7 +486,8 @@ def table_row(text, place):
 
 
 def table_faults(file, place):
-    """(words, the file with the fault) of each string, number and name in a row but its own."""
+    """(words, the file with the fault) of each string, number and name in a row but its own, and
+    those of macros with arguments."""
     text = read(file)
     start, end = table_row(text, place)
     name, _, own = place.rstrip("]").partition("[")
@@ -494,7 +495,7 @@ def table_faults(file, place):
     tokens = re.finditer(r'/\*.*?\*/|"((?:\\.|[^"\\])*)"|\b\d+\b|\b[A-Z][A-Z_0-9]+\b',
                          text[start:end], re.S)
     for token in tokens:
-        word = token.group()
+        word, call = token.group(), text.startswith("(", start + token.end())
         if word.startswith("/*") or word in (own, name, "X"):
             continue
         if word in OTHER_WORDS:
@@ -504,7 +505,8 @@ def table_faults(file, place):
         elif word[0].isdigit():
             others = [str(int(word) + 1)]
         else:
-            others = ["0"] if word.startswith("EPCTX_") and "|" in text[start:end] else []
+            others = ["0"] if (word.startswith("EPCTX_") and not call
+                               and "|" in text[start:end]) else []
         for other in others:
             at = start + token.start()
             yield f"{word} -> {other}", text[:at] + other + text[at + len(word):]
@@ -612,7 +614,7 @@ def write_unseen(path, text):
 
 def prove_row(proof, place, jobs):
     tried = 0
-    for words, text in table_faults(proof.file, proof.place):
+    for words, text in table_faults(f"{TREE}/{proof.file}", proof.place):
         tried += 1
         write_unseen(place, text)
         rebuild([proof], jobs)
@@ -624,19 +626,23 @@ def prove_row(proof, place, jobs):
     return False
 
 
+def made_of(file, test, build_folder):
+    """What has a file inside it: objects of its name (the plugin's epctx.c is one of epctx.h), a
+    test that brings it itself, and what is linked of objects and may stay without them
+    (.SECONDARY). Who includes a header stays."""
+    stem = os.path.splitext(os.path.basename(file))[0]
+    return [*glob.glob(f"{build_folder}/**/{stem}.o", recursive=True),
+            f"{build_folder}/obj/tests/{test}.o", f"{build_folder}/plugin/toy_oom.o",
+            f"{build_folder}/libepctx.a", f"{build_folder}/libepctx_ops.a"]
+
+
 def rebuild(proofs, jobs):
-    """What has changed, and a test that brings it itself; who includes a header stays. What is made
-    of them goes, too: make does not miss an object whose program is there (.SECONDARY)."""
+    """What has changed, and what is made of it."""
     targets = {t for p in proofs for t in targets_of(p.test)}
-    for proof in proofs:
-        stem = os.path.splitext(proof.file)[0]
-        for name in (f"obj/header/{stem}.o", f"obj/tests/{proof.test}.o", f"obj/{stem}.o",
-                     f"plugin/{stem}.o", "libepctx.a", "libepctx_ops.a"):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(f"{TREE}/{BUILD}/{name}")
-    for target in targets:
+    stale = {name for p in proofs for name in made_of(p.file, p.test, f"{TREE}/{BUILD}")}
+    for name in stale | {f"{TREE}/{t}" for t in targets}:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{TREE}/{target}")
+            os.unlink(name)
     make(sorted(targets), jobs, MUTANTS_AS_IT_IS="1")
 
 

@@ -151,7 +151,7 @@ TEST(profiles_of_header) {
         CHECK(same_text(a->name, b->name) && same_texts(a->sources, b->sources) &&
                   a->traits == b->traits && a->key == b->key && a->required == b->required &&
                   same_text(a->binary, b->binary) && same_texts(a->sidecars, b->sidecars) &&
-                  same_text(a->attribute, b->attribute),
+                  same_text(a->attribute, b->attribute) && a->compat_fn == b->compat_fn,
               "profile %s of epctx.h is not %s of the facts", b->name, a->name);
     }
     facts_unload();
@@ -278,6 +278,7 @@ TEST(refused) {
         {HEAD PROFILE "traits: any_ep\n", "with the trait any_ep, found 2"},
         {HEAD PROFILE "required: colour\n", "required: expected an attribute"},
         {HEAD PROFILE "binary: a/b\n", "binary: expected the name of a file"},
+        {HEAD PROFILE "compat_rule: npu\n", "compat_rule: expected a built-in profile with a"},
         {HEAD PROFILE "sidecars: a, b, c, d, e\n", "sidecars: at most four"},
         {HEAD "profile: Acme\nkey: none\n", "profile: the name may have letters"},
         {HEAD "profile: acme\nkey: thing\n", "key: expected none, node_name, partition_name"},

@@ -297,7 +297,7 @@ sed 's/^library: /binaries_of: tensorrt\n&/' my.facts >reads.facts
 grep -q '^binaries_of' reads.facts || fail "a binary that it reads, too" "no fact"
 epctx lint --facts reads.facts m.onnx; said "a binary that it reads, too" 0
 printf blob >m.acme
-sed 's/^traits: no_dots$/traits: qnn_compat/' my.facts >qnn.facts
+sed 's/^traits: no_dots$/architecture: htp\ncompat_rule: qnn/' my.facts >qnn.facts
 epctx check --facts qnn.facts --chip "Acmon 9 Gen 9" m.onnx
 said "check --chip with the brand" "$code" "EP_SUPPORTED_OPTIMAL"
 epctx check --facts qnn.facts --chip "9 Gen 9" m.onnx

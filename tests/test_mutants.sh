@@ -135,6 +135,11 @@ row = ("EPC-037", "epctx.h", "EPCTX_OPTION_LIST[CONTEXT_ENABLE]", "test_option")
 bad = [(good[:1] + ("nothing.h",) + good[2:], "no file"), (good[:2] + ("epctx_nothing",) + good[3:],
        "no function"), (good[:3] + ("test_nothing",), "no test"), (good[:3] + ("test_path",),
        "does not name"), (row[:2] + ("EPCTX_OPTION_LIST[NOTHING]",) + row[3:], "no function")]
+calls = {file: mutants.read(file).count(" 0(") for file in ("epctx.h", "epctx_npu.h")}
+for file, place in {(p[1], p[2]) for p in mutants.lines() if "[" in p[2] and p[1] in calls}:
+    faults = list(mutants.table_faults(file, place))
+    if not faults or any(text.count(" 0(") != calls[file] for _, text in faults):
+        print(place, "expected: faults that compile, found:", [words for words, _ in faults])
 for line, want in [(good, ""), (row, "")] + bad:
     mutants.lines = lambda: [line]
     found = "; ".join(mutants.check())
@@ -152,6 +157,16 @@ for glob, want in [("epctx.h", True), ("*", True), ("epctx.h:scan:*", True),
                    ("*:epctx__scan_word", True), ("epctx.h:wire:*", False), ("*.c", False)]:
     if fault.is_in(glob) != want:
         print(glob, "expected:", want)
+import os
+import tempfile
+with tempfile.TemporaryDirectory() as build:
+    made = ["obj/header/epctx.o", "plugin/examples/plugin_ep/epctx.o"]
+    for name in made + ["obj/header/epctx_npu.o", "plugin/examples/plugin_ep/load.o"]:
+        os.makedirs(os.path.dirname(f"{build}/{name}"), exist_ok=True)
+        mutants.write(f"{build}/{name}", "")
+    gone = [n for n in mutants.made_of("epctx.h", "test_x", build) if os.path.exists(n)]
+    if sorted(gone) != sorted(f"{build}/{name}" for name in made):
+        print("made of epctx.h, expected:", made, "found:", gone)
 END
 if [ -s "$work/found" ]; then fail "lines" "$(head -n 1 "$work/found")"
 else ok "lines of mutations.txt and mutants_known.txt are checked"; fi

@@ -400,6 +400,54 @@ TEST(compatibility_of_own_strings) {
     CHECK_INT(compare("example", "arch=1;a", "arch=2;b"), EPCTX_COMPAT_NOT_APPLICABLE);
 }
 
+/* An EP that knows what its device runs. */
+typedef struct driver {
+    epctx_profile profile;
+    char newest; /* "x2" runs where this is at least '2' */
+    int *asked;
+} driver;
+
+static epctx_compat ask_driver(const epctx_profile *profile, epctx_str model, epctx_str runtime,
+                               const char **why) {
+    const driver *d = (const driver *)profile;
+    ++*d->asked;
+    if (runtime.size != 2 || model.size != 2) return EPCTX_COMPAT_NOT_APPLICABLE;
+    *why = "the device's driver";
+    return model.data[1] <= d->newest ? EPCTX_COMPAT_OPTIMAL : EPCTX_COMPAT_UNSUPPORTED;
+}
+
+/* The rule of a profile of one's own decides, of strings that have a length that it can take. */
+TEST(compatibility_by_own_rule) {
+    static char longest[4097];
+    int asked = 0;
+    driver d = {.newest = '2', .asked = &asked};
+    epctx_error why;
+    d.profile = *epctx_profile_find(epctx_str_of("generic"));
+    d.profile.compat_fn = ask_driver;
+    memset(longest, 'x', sizeof longest);
+    CHECK_INT(epctx_compat_compare(&d.profile, epctx_str_of("x2"), epctx_str_of("x1"), &why),
+              EPCTX_COMPAT_OPTIMAL);
+    CHECK_STR(why.message, "the device's driver");
+    CHECK_INT(why.status, EPCTX_OK);
+    CHECK_INT(epctx_compat_compare(&d.profile, epctx_str_of("x3"), epctx_str_of("x3"), NULL),
+              EPCTX_COMPAT_UNSUPPORTED);
+    CHECK_INT(asked, 2);
+    CHECK_INT(epctx_compat_compare(&d.profile, (epctx_str){longest, 4096}, epctx_str_of("x"), &why),
+              EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_STR(why.message, "");
+    CHECK_INT(asked, 3);
+    CHECK_INT(epctx_compat_compare(&d.profile, (epctx_str){longest, 4097}, epctx_str_of("x"), &why),
+              EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_HAS(why.message, "too long");
+    CHECK_INT(epctx_compat_compare(&d.profile, epctx_str_of("x"), (epctx_str){longest, 4097}, NULL),
+              EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(epctx_compat_compare(&d.profile, epctx_str_of(""), epctx_str_of("x2"), NULL),
+              EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(epctx_compat_compare(&d.profile, epctx_str_of("x2"), epctx_str_of(""), NULL),
+              EPCTX_COMPAT_NOT_APPLICABLE);
+    CHECK_INT(asked, 3);
+}
+
 /* -- state, files, walk -- */
 
 /* A model that is open, and its state. */
@@ -731,6 +779,7 @@ int main(int argc, char **argv) {
     RUN(four_sources);
     RUN(whose_context);
     RUN(compatibility_of_own_strings);
+    RUN(compatibility_by_own_rule);
     RUN(state);
     RUN(state_whole);
     RUN(state_of_broken_nodes);

@@ -239,7 +239,8 @@ static void put_profile(const epctx_profile *profile) {
     put_code(profile->binary);
     fputs(" |\n| other files beside the model | ", stdout);
     put_names(profile->sidecars, 4);
-    fputs(" |\n| traits | ", stdout);
+    printf(" |\n| compatibility strings | %s |\n| traits | ",
+           profile->compat_fn != NULL ? "by a rule of the EP" : "key by key");
     put_profile_traits(profile);
     fputs(" |\n\nSources: ", stdout);
     put_facts(profile);

@@ -15,7 +15,7 @@ typedef struct ep_kernel {
     ep_context *context;
     void *graph;
     epctx_graph_info info;
-    uint32_t *slots; /* for each input, then each output of the graph: its place in ORT's list */
+    uint32_t *places; /* for each input, then each output of the graph: its place in ORT's list */
     size_t ort_input_count, ort_output_count;
     /* One block per running call: argument lists and scratch. A call takes a block out of the pool
      * or makes one, and puts it back, or frees it when the pool is full. */
@@ -102,7 +102,7 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
         const void *data = NULL;
         ONNXTensorElementDataType elem = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
         size_t rank = 0, size = 0;
-        EPCTX_ORT_TRY(ort->KernelContext_GetInput(ort_context, kernel->slots[i], &value));
+        EPCTX_ORT_TRY(ort->KernelContext_GetInput(ort_context, kernel->places[i], &value));
         if (!value) {
             return epctx_ort_fail(kernel->api, EPCTX_ERR_ARG, "input '%.*s' is missing",
                                   (int)want->name.size, want->name.data);
@@ -123,18 +123,18 @@ static OrtStatus *bind_inputs(ep_kernel *kernel, const OrtKernelContext *ort_con
 static OrtStatus *bind_outputs(ep_kernel *kernel, OrtKernelContext *ort_context,
                                epctx_memory *outputs, uint8_t *spare) {
     const OrtApi *ort = kernel->api->ort;
-    const uint32_t *slots = kernel->slots + kernel->info.input_count;
+    const uint32_t *places = kernel->places + kernel->info.input_count;
     size_t i;
     for (i = 0; i < kernel->info.output_count; i++) {
         const epctx_value *have = &kernel->info.outputs[i];
         OrtValue *value = NULL;
-        if (slots[i] == EPCTX_MAP_NONE) {
+        if (places[i] == EPCTX_MAP_NONE) {
             outputs[i].data = spare;
             outputs[i].size = size_of(have);
             spare += aligned(outputs[i].size);
             continue;
         }
-        EPCTX_ORT_TRY(ort->KernelContext_GetOutput(ort_context, slots[i], have->dims,
+        EPCTX_ORT_TRY(ort->KernelContext_GetOutput(ort_context, places[i], have->dims,
                                                    (size_t)have->rank, &value));
         if (!value) {
             return epctx_ort_fail(kernel->api, EPCTX_ERR_BACKEND, "output '%.*s' is missing",
@@ -217,13 +217,13 @@ static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state) {
 
 /* ----------------------------------------------------------------- making one */
 
-/* Fills slots[i] with the place of wanted[i] among ORT's names: by value name, because the fused
+/* Fills out[i] with the place of wanted[i] among ORT's names: by value name, because the fused
  * node of a reloaded model need not keep the order of the EPContext node. `prunes`: ORT has removed
  * what nobody reads any more, once it folded the readers away; EPCTX_MAP_NONE is its place. */
-static OrtStatus *find_slots(const epctx_ort_api *api, const epctx_value *values,
-                             size_t value_count, const char *const *wanted, size_t wanted_count,
-                             const char *const *names, size_t name_count, const char *what,
-                             bool prunes, epctx_arena *arena, uint32_t *slots) {
+static OrtStatus *find_places(const epctx_ort_api *api, const epctx_value *values,
+                              size_t value_count, const char *const *wanted, size_t wanted_count,
+                              const char *const *names, size_t name_count, const char *what,
+                              bool prunes, epctx_arena *arena, uint32_t *out) {
     epctx_map places;
     size_t i;
     if (value_count != wanted_count) {
@@ -238,8 +238,8 @@ static OrtStatus *find_slots(const epctx_ort_api *api, const epctx_value *values
     for (i = 0; i < wanted_count; i++) {
         const epctx_value *value = &values[i];
         int32_t d;
-        slots[i] = epctx_map_get(&places, epctx_str_of(wanted[i]));
-        if (slots[i] == EPCTX_MAP_NONE && !prunes) {
+        out[i] = epctx_map_get(&places, epctx_str_of(wanted[i]));
+        if (out[i] == EPCTX_MAP_NONE && !prunes) {
             return epctx_ort_fail(api, EPCTX_ERR_CONTEXT, "%s '%s' is not at the fused node", what,
                                   wanted[i]);
         }
@@ -267,17 +267,17 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
                               "info_fn gives graph '%.*s' no list of its values",
                               (int)info->name.size, info->name.data);
     }
-    kernel->slots =
+    kernel->places =
         (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
-    if (!kernel->slots) return epctx_ort_no_memory(api);
+    if (!kernel->places) return epctx_ort_no_memory(api);
     EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
-    EPCTX_ORT_TRY(find_slots(api, info->inputs, info->input_count, inputs, input_count,
-                             (const char *const *)names, kernel->ort_input_count, "input", false,
-                             arena, kernel->slots));
+    EPCTX_ORT_TRY(find_places(api, info->inputs, info->input_count, inputs, input_count,
+                              (const char *const *)names, kernel->ort_input_count, "input", false,
+                              arena, kernel->places));
     EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
-    EPCTX_ORT_TRY(find_slots(api, info->outputs, info->output_count, outputs, output_count,
-                             (const char *const *)names, kernel->ort_output_count, "output", true,
-                             arena, kernel->slots + info->input_count));
+    EPCTX_ORT_TRY(find_places(api, info->outputs, info->output_count, outputs, output_count,
+                              (const char *const *)names, kernel->ort_output_count, "output", true,
+                              arena, kernel->places + info->input_count));
     arguments = info->input_count * sizeof(epctx_span) + info->output_count * sizeof(epctx_memory);
     kernel->scratch_offset = arguments;
     kernel->block_size = arguments + 2 * SCRATCH_ALIGNMENT;
@@ -285,7 +285,7 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
     kernel->block_size += info->scratch_size;
     for (i = 0; i < info->output_count; i++) {
         const size_t size = size_of(&info->outputs[i]);
-        if (kernel->slots[info->input_count + i] != EPCTX_MAP_NONE) continue;
+        if (kernel->places[info->input_count + i] != EPCTX_MAP_NONE) continue;
         if (size > SIZE_MAX / 2 || aligned(size) > SIZE_MAX - kernel->block_size)
             return epctx_ort_no_memory(api);
         kernel->block_size += aligned(size);
@@ -341,7 +341,7 @@ void ep_kernel_release(OrtNodeComputeInfo *info) {
     size_t i;
     if (!kernel) return;
     for (i = 0; i < POOL_SIZE; i++) free(atomic_load(&kernel->pool[i]));
-    free(kernel->slots);
+    free(kernel->places);
     ep_context_drop(kernel->context);
     free(kernel);
 }

@@ -1,5 +1,6 @@
 /* The context binaries of a model's EPContext nodes. */
 #include "context.h"
+#include "facts/facts.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ epctx_status binary_read_for(const epctx_profile *profile, epctx_span bytes,
                              epctx_error *error) {
     OPS_TRY(binary_read(bytes, asker, arena, out, error));
     if (out->id.kind == EPCTX_BINARY_UNKNOWN && asker != NULL && asker->ask_fn != NULL &&
-        (profile->traits & EPCTX_QNN_COMPAT) != 0) {
+        facts_ep_has(profile->name, "architecture", "htp")) {
         out->id.kind = EPCTX_BINARY_QNN;
         if (!asker->ask_fn(asker->user, bytes, arena, out)) out->id.kind = EPCTX_BINARY_UNKNOWN;
     }

@@ -5,19 +5,6 @@
 
 #include <string.h>
 
-/* The layout of the EP's strings, or NULL: pairs. */
-static const fact *layout_of(const epctx_profile *profile, epctx_str text) {
-    size_t at = 0;
-    const fact *f;
-    while ((f = facts_next("compat", &at)) != NULL) {
-        const char *starts = fact_get(f, "starts");
-        if (fact_has(f, "profiles", epctx_str_of(profile->name)) &&
-            (starts == NULL || epctx_str_starts(text, starts)))
-            return f;
-    }
-    return NULL;
-}
-
 static void put_pair(epctx_str key, epctx_str value) {
     fputs("    ", stdout);
     cli_put(stdout, key);
@@ -42,7 +29,7 @@ static bool put_members(epctx_str text) {
 }
 
 static void put_parts(const epctx_profile *profile, epctx_str text) {
-    const fact *layout = layout_of(profile, text);
+    const fact *layout = facts_layout(profile->name, text);
     if (layout != NULL &&
         epctx_compat_compare(profile, text, text, NULL) != EPCTX_COMPAT_NOT_APPLICABLE) {
         epctx_str names = epctx_str_of(fact_get(layout, "fields")), name;

@@ -95,6 +95,11 @@ void chip_describe(const chip *here, char *text, size_t size) {
                  q->arch, q->vtcm);
 }
 
+/* What the EP calls the architecture of a chip: a word of the facts. */
+static bool is_form(const epctx_profile *profile, const char *form) {
+    return facts_ep_has(profile->name, "architecture", form);
+}
+
 /* -- QNN -- */
 
 static epctx_compat no_chip(const chip *here, epctx_error *why) {
@@ -165,7 +170,7 @@ static epctx_compat by_options(epctx_compat compat, epctx_error *why) {
 
 epctx_compat chip_fits_string(const chip *here, const epctx_profile *profile, epctx_str string,
                               epctx_error *why) {
-    if ((profile->traits & EPCTX_QNN_COMPAT) == 0)
+    if (!is_form(profile, "htp"))
         return say(
             why, EPCTX_COMPAT_NOT_APPLICABLE,
             "the compatibility string of this EP names no chip that is known: use --against");
@@ -386,9 +391,8 @@ static epctx_compat fits_text(const chip *here, const char *text, epctx_error *w
 }
 
 bool chip_is_of(const chip *here, const epctx_profile *profile, epctx_str architecture) {
-    const char *form = facts_of_ep(profile->name, "architecture");
-    if ((profile->traits & EPCTX_QNN_COMPAT) != 0) return here->is_qualcomm;
-    if (form != NULL && strcmp(form, "compute_capability") == 0)
+    if (is_form(profile, "htp")) return here->is_qualcomm;
+    if (is_form(profile, "compute_capability"))
         return !here->is_qualcomm && capability_of(here->text) != 0;
     return epctx_str_is(architecture, here->text);
 }
@@ -396,7 +400,6 @@ bool chip_is_of(const chip *here, const epctx_profile *profile, epctx_str archit
 epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epctx_str architecture,
                             epctx_error *why) {
     char text[64];
-    const char *form;
     if (architecture.size == 0)
         return say(why, EPCTX_COMPAT_NOT_APPLICABLE,
                    "neither a compatibility string nor hardware_architecture is stored");
@@ -406,18 +409,15 @@ epctx_compat chip_fits_node(const chip *here, const epctx_profile *profile, epct
                    "hardware_architecture is too long to be compared");
     memcpy(text, architecture.data, architecture.size);
     text[architecture.size] = '\0';
-    if ((profile->traits & EPCTX_QNN_COMPAT) != 0) return fits_qnn(here, profile, text, why);
-    form = facts_of_ep(profile->name, "architecture");
-    if (form != NULL && strcmp(form, "compute_capability") == 0)
-        return fits_nvidia(here, text, why);
+    if (is_form(profile, "htp")) return fits_qnn(here, profile, text, why);
+    if (is_form(profile, "compute_capability")) return fits_nvidia(here, text, why);
     return fits_text(here, text, why);
 }
 
 epctx_compat chip_fits_binary(const chip *here, const epctx_profile *profile,
                               const binary_facts *facts, epctx_error *why) {
     const epctx_str architecture = facts->architecture;
-    if ((profile->traits & EPCTX_QNN_COMPAT) != 0)
-        return fits_qnn_binary(here, profile, facts, why);
+    if (is_form(profile, "htp")) return fits_qnn_binary(here, profile, facts, why);
     return architecture.size > 0
                ? chip_fits_node(here, profile, architecture, why)
                : say(why, EPCTX_COMPAT_NOT_APPLICABLE, "%s does not tell its chip", facts->told_by);
@@ -522,7 +522,7 @@ bool chip_denies_string(const epctx_profile *profile, const binary_facts *facts,
     vendor_chip first = {0, 0, 0, ""};
     bool denied = false;
     int i;
-    if ((profile->traits & EPCTX_QNN_COMPAT) == 0) return false;
+    if (!is_form(profile, "htp")) return false;
     for (i = 0; i < 4; i++) (void)epctx_str_cut(&string, ':');
     for (i = 0; i < count; i++) lists[i] = epctx_str_cut(&string, ':');
     while (lists[0].size > 0) {
@@ -549,7 +549,7 @@ bool chip_denies_node(const epctx_profile *profile, const binary_facts *facts,
         return false;
     memcpy(text, architecture.data, architecture.size);
     text[architecture.size] = '\0';
-    if ((profile->traits & EPCTX_QNN_COMPAT) == 0) {
+    if (!is_form(profile, "htp")) {
         if (facts->architecture.size == 0 || epctx_str_eq_nocase(facts->architecture, architecture))
             return false;
         snprintf(out, size, "names '%s', the binary is for '%.*s'", text,

@@ -225,7 +225,7 @@ function put_column(key, words, n, separator) {
     print ""
 }
 
-function print_profiles(    f, i, origins, words) {
+function print_profiles(    f, i, origins, words, rule) {
     for (f = 1; f <= count; f++)
         if (kind[f] == "origin") origins = origins " " name[f] ": " given[f, "is"] "."
     comment("Made of examples/epctx/facts/profiles.facts by `make facts`." origins, 0)
@@ -240,7 +240,9 @@ function print_profiles(    f, i, origins, words) {
         put_bits(f, "required", "EPCTX__BIT(", ")")
         printf "     /* binary   */ %s,\n", quoted(get(f, "binary"))
         put_texts(f, "sidecars", ",")
-        printf "     /* attribute */ %s},\n", get(f, "attribute") != "" ? quoted(get(f, "attribute")) : "NULL"
+        printf "     /* attribute */ %s,\n", get(f, "attribute") != "" ? quoted(get(f, "attribute")) : "NULL"
+        rule = get(f, "compat_rule")
+        printf "     /* compat_fn */ %s},\n", rule != "" ? "epctx__compare_" rule : "NULL"
     }
     print "};\n/* clang-format on */"
 }

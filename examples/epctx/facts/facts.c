@@ -99,6 +99,22 @@ const char *facts_of_ep(const char *profile, const char *key) {
     return NULL;
 }
 
+bool facts_ep_has(const char *profile, const char *key, const char *word) {
+    return fact_list_has(facts_of_ep(profile, key), epctx_str_of(word));
+}
+
+const fact *facts_layout(const char *profile, epctx_str text) {
+    size_t at = 0;
+    const fact *f;
+    while ((f = facts_next("compat", &at)) != NULL) {
+        const char *starts = fact_get(f, "starts");
+        if (fact_has(f, "profiles", epctx_str_of(profile)) &&
+            (starts == NULL || epctx_str_starts(text, starts)))
+            break;
+    }
+    return f;
+}
+
 bool facts_same_ep(const char *profile, const char *other) {
     const epctx_str a = epctx_str_of(profile), b = epctx_str_of(other);
     size_t at = 0;

@@ -103,6 +103,10 @@ const epctx_profile *facts_profiles(size_t *count);
 /* The facts about the EP of a profile: its own block has the key, or a block `ep` that names it;
  * NULL: nobody knows. */
 const char *facts_of_ep(const char *profile, const char *key);
+/* Whether these facts have this word in the list of a key. */
+bool facts_ep_has(const char *profile, const char *key, const char *word);
+/* The layout of the compatibility strings of a profile's EP that begin as this one; NULL: pairs. */
+const fact *facts_layout(const char *profile, epctx_str text);
 /* Whether two profiles are of one EP: equal, or named by one block `ep`. */
 bool facts_same_ep(const char *profile, const char *other);
 

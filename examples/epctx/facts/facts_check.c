@@ -30,10 +30,11 @@ typedef enum holds {
     PROFILES, /* a list of names of facts "profile" */
     TRAITS,
     ATTRIBUTES,
-    GENAI,   /* types of genai.facts */
-    LIMIT,   /* "-1", "0.5" */
-    PAIR,    /* the name of an attribute and a value of it */
-    ELEMENT, /* an element type of ONNX */
+    GENAI,    /* types of genai.facts */
+    LIMIT,    /* "-1", "0.5" */
+    PAIR,     /* the name of an attribute and a value of it */
+    COMPARED, /* a built-in profile with a rule for its compatibility strings */
+    ELEMENT,  /* an element type of ONNX */
     DATE,
     VERSIONS /* "ort 1.24, qnn 2.6" */
 } holds;
@@ -104,6 +105,7 @@ static const key_rule rules[] = {
     {"profile", "sidecars", PATTERNS, NO, 0, NULL},
     {"profile", "attribute", TEXT, NO, 0, NULL},
     {"profile", "compat_starts", TEXT, NO, 0, NULL},
+    {"profile", "compat_rule", COMPARED, NO, 0, NULL},
     {"profile", "registers", TEXT, NO, 0, NULL},
     {"profile", "library", TEXT, NO, 0, NULL},
     {"profile", "dll", TEXT, NO, 0, NULL},
@@ -175,6 +177,7 @@ static const struct {
     {"no_source", EPCTX_NO_SOURCE},
     {"own_source", EPCTX_OWN_SOURCE},
     {"static_shapes", EPCTX_STATIC_SHAPES},
+    {"static_outputs", EPCTX_STATIC_OUTPUTS},
     {"one_node", EPCTX_ONE_NODE},
     {"no_mix", EPCTX_NO_MIX},
     {"one_primary", EPCTX_ONE_PRIMARY},
@@ -186,12 +189,10 @@ static const struct {
     {"io_overrides", EPCTX_IO_OVERRIDES},
     {"all_name", EPCTX_ALL_NAME},
     {"any_ep", EPCTX_ANY_EP},
-    {"qnn_compat", EPCTX_QNN_COMPAT},
     {"xml_pair", EPCTX_XML_PAIR},
     {"stripped_engine", EPCTX_STRIPPED_ENGINE},
     {"each_context", EPCTX_EACH_CONTEXT},
     {"embeds", EPCTX_EMBEDS},
-    {"openvino_compat", EPCTX_OPENVINO_COMPAT},
     {"any_main", EPCTX_ANY_MAIN},
     {"one_context", EPCTX_ONE_CONTEXT},
     {"context_folder", EPCTX_CONTEXT_FOLDER},
@@ -230,6 +231,14 @@ bool facts_key(epctx_str word, epctx_key *key) {
     while (i < 3 && !epctx_str_is(word, names[i])) i++;
     *key = (epctx_key)i;
     return i < 3;
+}
+
+const epctx_profile *facts_compared_as(epctx_str word) {
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles_built_in(&count);
+    for (i = 0; i < count; i++)
+        if (all[i].compat_fn != NULL && epctx_str_is(word, all[i].name)) return &all[i];
+    return NULL;
 }
 
 /* -- values -- */
@@ -296,6 +305,7 @@ static bool fits(const key_rule *rule, epctx_str word) {
     case GENAI: return is_genai(word);
     case LIMIT: return is_limit(word);
     case PAIR: return is_pair(word);
+    case COMPARED: return facts_compared_as(word) != NULL;
     case ELEMENT: return facts_element(word) != 0;
     case VERSIONS: return is_version_of(word);
     default: return true;
@@ -315,6 +325,7 @@ static const char *expected(const key_rule *rule) {
     case GENAI:
         return "text, number, integer, boolean, texts, numbers, integers, {object}, [object]";
     case PAIR: return "the name of an attribute and a value";
+    case COMPARED: return "a built-in profile with a rule of its own for compatibility strings";
     case LIMIT: return "a number such as -1 or 0.5";
     case ELEMENT: return "an element type of ONNX, such as float32";
     case DATE: return "a date such as 2026-11-28";
@@ -325,7 +336,8 @@ static const char *expected(const key_rule *rule) {
 
 static bool is_list(holds what) {
     return what != TEXT && what != NUMBER && what != WORD && what != PATTERN && what != DATE &&
-           what != ELEMENT && what != LIMIT && what != PAIR && what != TRAITS && what != ATTRIBUTES;
+           what != ELEMENT && what != LIMIT && what != PAIR && what != TRAITS &&
+           what != ATTRIBUTES && what != COMPARED;
 }
 
 static void judge_value(facts_read *r, const fact *f, const key_rule *rule, const char *value) {

@@ -60,5 +60,7 @@ epctx_profile *facts_make_profiles(epctx_arena *arena, const fact *const *facts,
 bool facts_traits(epctx_str list, uint32_t *bits, epctx_str *bad);
 bool facts_attributes(epctx_str list, uint32_t *bits, epctx_str *bad);
 bool facts_key(epctx_str word, epctx_key *key);
+/* The built-in profile of this name, if it has a compat_fn, which is C and no fact; else NULL. */
+const epctx_profile *facts_compared_as(epctx_str word);
 
 #endif

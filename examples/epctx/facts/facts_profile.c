@@ -21,9 +21,11 @@ epctx_profile *facts_make_profiles(epctx_arena *arena, const fact *const *facts,
     for (i = 0; all != NULL && i < count; i++) {
         const fact *f = facts[i];
         epctx_profile *p = &all[i];
+        const epctx_profile *as = facts_compared_as(epctx_str_of(fact_get(f, "compat_rule")));
         p->name = f->name;
         p->binary = fact_get(f, "binary") != NULL ? fact_get(f, "binary") : "";
         p->attribute = fact_get(f, "attribute");
+        p->compat_fn = as != NULL ? as->compat_fn : NULL;
         (void)facts_traits(epctx_str_of(fact_get(f, "traits")), &p->traits, &bad);
         (void)facts_attributes(epctx_str_of(fact_get(f, "required")), &p->required, &bad);
         (void)facts_key(epctx_str_of(fact_get(f, "key")), &p->key);

@@ -65,10 +65,6 @@ bool epctx_lint_allows(int32_t elem_type) {
            elem_type == 16;
 }
 
-static bool lint_is_qnn(const epctx_profile *profile) {
-    return (profile->traits & EPCTX_QNN_COMPAT) != 0;
-}
-
 /* For lint_binary.c. */
 static epctx_status lint_note_io(linter *l, const lint_frame *scope, epctx_str name, bool output) {
     const uint32_t at = epctx_map_get(&scope->types, name);
@@ -87,8 +83,10 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
                        bool output) {
     uint32_t at = epctx_map_get(&scope->types, name);
     const lint_type_note *note;
-    bool fixed = judged->profile != NULL && judged->ours &&
-                 (judged->profile->traits & EPCTX_STATIC_SHAPES) != 0;
+    /* Shapes of outputs follow from those of inputs; some EPs do not see it. */
+    bool fixed =
+        judged->profile != NULL && judged->ours &&
+        (judged->profile->traits & (output ? EPCTX_STATIC_OUTPUTS : EPCTX_STATIC_SHAPES)) != 0;
     note = at != EPCTX_MAP_NONE ? (const lint_type_note *)scope->notes.items + at : NULL;
     if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
         if (output) {
@@ -106,8 +104,7 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
                  "floats of 16 to 64 bits and bool",
                  output ? "output" : "input", &name,
                  note->is_tensor ? epctx_elem_name(note->elem_type) : "not a tensor");
-    } else if (note->dynamic && fixed && (!output || lint_is_qnn(judged->profile))) {
-        /* Shapes of outputs follow from those of inputs; QNN 2.7.0 does not ask the binary. */
+    } else if (note->dynamic && fixed) {
         lint_say(l, EPCTX_RULE_DYNAMIC_SHAPE, judged->node.name, NULL,
                  "%s '%S' has %s, but EP '%s' needs fixed shapes", output ? "output" : "input",
                  &name, note->value.has_shape ? "a dynamic dimension" : "no shape",
@@ -172,6 +169,7 @@ static void lint_allow(epctx_profile *all, const epctx_profile *one) {
     all->traits = (all->traits & traits) | ((all->traits | traits) & either);
     all->required &= one->required;
     if (all->key != one->key) all->key = EPCTX_KEY_NONE;
+    if (all->compat_fn != one->compat_fn) all->compat_fn = NULL;
 }
 
 /* The rules for nodes of a source: of the EP that the node (may be NULL) or the model tells, else
@@ -924,7 +922,7 @@ static epctx_status lint_compat_entry(linter *l, epctx_str key, epctx_str value,
     }
     if (value.size == 0) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL, "the entry for EP '%S' is empty", &ep);
-    } else if ((profile->traits & EPCTX_QNN_COMPAT) != 0 &&
+    } else if (facts_layout(profile->name, value) != NULL &&
                epctx_compat_compare(profile, value, value, NULL) == EPCTX_COMPAT_NOT_APPLICABLE) {
         lint_say(l, EPCTX_RULE_COMPAT_SYNTAX, key, NULL,
                  "is '%S', but EP '%S' writes six fields separated by ':', or v2 and seven", &value,
