@@ -1472,6 +1472,11 @@ typedef struct epctx_graph {
 
 /* Attribute by name, or NULL. */
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name);
+/* The same, for an attribute that must have this type: *out is NULL when it is absent.
+ * EPCTX_ERR_GRAPH names node and attribute when it has another type. */
+EPCTX_API epctx_status epctx_node_get_attr(const epctx_node *node, const char *name,
+                                           epctx_attr_type type, const epctx_attr **out,
+                                           epctx_error *error);
 /* The value of an attribute, or `fallback` when absent or of another type. */
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
@@ -1545,6 +1550,18 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
  * value other than 0 and 1 (main_context, embed_mode). */
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
                                                 epctx_error *error);
+/* Before a node is written: can it ever be loaded? `own`: its attributes besides those of the
+ * schema; `arena`: room to work.
+ *   main_context, embed_mode  0 or 1
+ *   source                    not empty
+ *   ep_cache_context          there, if the node is primary (QNN's ep_dlc_context will do); with
+ *                             embed_mode 0 a name that epctx_path_check takes. A secondary node has
+ *                             none, unless the profile of its EP says that it is read
+ *   own                       each once, with a value, and a name that the schema does not have
+ * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena,
+                                          epctx_error *error);
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
 EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node);
@@ -8451,6 +8468,28 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
     return NULL;
 }
 
+static epctx_status epctx__attr_type_check(int32_t found, int32_t expected, epctx_error *error) {
+    return found == expected
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                            (int64_t)found, epctx_attr_type_name(found),
+                            epctx_attr_type_name(expected));
+}
+
+EPCTX_API epctx_status epctx_node_get_attr(const epctx_node *node, const char *name,
+                                           epctx_attr_type type, const epctx_attr **out,
+                                           epctx_error *error) {
+    const epctx_attr *attr = epctx_node_attr(node, name);
+    epctx_status status;
+    epctx_error_clear(error);
+    *out = NULL;
+    if (attr == NULL) return EPCTX_OK;
+    status = epctx__attr_type_check((int32_t)attr->type, (int32_t)type, error);
+    if (status == EPCTX_OK) *out = attr;
+    epctx_blame(error, NULL, &node->name, name);
+    return status;
+}
+
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback) {
     const epctx_attr *attr = epctx_node_attr(node, name);
     return attr != NULL && attr->type == EPCTX_ATTR_INT ? attr->i : fallback;
@@ -9218,28 +9257,35 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
     return count;
 }
 
+/* EPCTX_EPNODE_ATTR_COUNT: it is not in the schema. */
+static int epctx__epnode_attr_of(epctx_str name) {
+    int id = 0;
+    while (id < EPCTX_EPNODE_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
+    return id;
+}
+
+static epctx_status epctx__flag_check(int64_t value, epctx_status status, epctx_error *error) {
+    return value == 0 || value == 1 ? EPCTX_OK
+                                    : epctx_fail(error, status, "is %d, must be 0 or 1", value);
+}
+
 /* Stores one attribute; ignores those that are not in the schema. */
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
                                        epctx_str s, epctx_error *error) {
-    epctx_status status = EPCTX_OK;
-    int32_t want;
+    const int id = epctx__epnode_attr_of(name);
+    epctx_status status;
     void *place;
-    int id = 0;
-    while (id < EPCTX_EPNODE_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
     if (id == EPCTX_EPNODE_ATTR_COUNT) return EPCTX_OK;
-    want = (int32_t)epctx__epnode_attrs[id].type;
     place = (char *)node + epctx__epnode_attrs[id].place;
-    if (type != want) {
-        status = epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
-                            (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
-    } else {
-        if (want == EPCTX_ATTR_INT)
+    status = epctx__attr_type_check(type, (int32_t)epctx__epnode_attrs[id].type, error);
+    if (status == EPCTX_OK) {
+        if (type == EPCTX_ATTR_INT)
             *(int64_t *)place = i;
         else
             *(epctx_str *)place = s;
         node->present |= 1u << id;
-        if ((id == EPCTX_EPNODE_MAIN_CONTEXT || id == EPCTX_EPNODE_EMBED_MODE) && i != 0 && i != 1)
-            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, must be 0 or 1", i);
+        if (id == EPCTX_EPNODE_MAIN_CONTEXT || id == EPCTX_EPNODE_EMBED_MODE)
+            status = epctx__flag_check(i, EPCTX_ERR_GRAPH, error);
     }
     if (status != EPCTX_OK) epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
     return status;
@@ -9257,6 +9303,88 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
             epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error));
     }
     return EPCTX_OK;
+}
+
+/* Is the value of this attribute where its type wants it? */
+static bool epctx__attr_is_whole(const epctx_attr *attr) {
+    switch (attr->type) {
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_INT: return true;
+    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
+    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
+    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
+    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
+    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
+    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
+    default: return false;
+    }
+}
+
+/* Attributes of the EP's own: each once, with a value, and none of the schema. */
+static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count,
+                                           epctx_arena *arena, epctx_error *error) {
+    epctx_map names;
+    size_t i;
+    epctx_map_init(&names, arena);
+    for (i = 0; i < count; i++) {
+        const epctx_str name = own[i].name;
+        if (name.size == 0) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "own attribute %u has no name, one is expected", (uint64_t)i);
+        }
+        if (epctx__epnode_attr_of(name) != EPCTX_EPNODE_ATTR_COUNT) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "own attribute %u has this name of the schema: a name of the EP's own is "
+                       "expected",
+                       (uint64_t)i);
+        } else if (epctx__has(&names, name)) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "own attribute %u is there already: each is expected once", (uint64_t)i);
+        } else if (!epctx__attr_is_whole(&own[i])) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "has type %d (%s) and no value: one of a type from FLOAT to STRINGS is "
+                       "expected",
+                       (int64_t)own[i].type, epctx_attr_type_name((int32_t)own[i].type));
+        } else {
+            EPCTX__TRY(epctx__map_set(&names, name, i, error));
+            continue;
+        }
+        if (error != NULL)
+            epctx__blame_part(error, "attribute", name, error->attribute, sizeof error->attribute);
+        return EPCTX_ERR_BACKEND;
+    }
+    return EPCTX_OK;
+}
+
+/* Bytes of a payload, which may be secret and must not appear in a message. */
+static bool epctx__is_no_path(epctx_str given) {
+    return epctx__has_controls(given) || given.size >= EPCTX_PATH_MAX;
+}
+
+static epctx_status epctx__fail_no_path(epctx_str given, epctx_status status, epctx_error *error) {
+    return epctx_fail(error, status,
+                      "embed_mode is 0: expected a path, found %u bytes that are none; if they "
+                      "are the context, embed_mode must be 1",
+                      (uint64_t)given.size);
+}
+
+/* The context of a node that is to be written. `elsewhere`: an own attribute names it. */
+static epctx_status epctx__context_check(const epctx_epnode *node, bool elsewhere,
+                                         epctx_error *error) {
+    const epctx_str context = node->ep_cache_context;
+    epctx_error why;
+    if (context.size == 0) {
+        return node->main_context == 0 || elsewhere
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_BACKEND,
+                                "is empty: main_context 1 and embed_mode %d need the %s here",
+                                node->embed_mode, node->embed_mode == 1 ? "payload" : "path");
+    }
+    if (node->embed_mode == 1) return EPCTX_OK;
+    if (epctx__is_no_path(context)) return epctx__fail_no_path(context, EPCTX_ERR_BACKEND, error);
+    return epctx_path_check(context, &why) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND, "%s", why.message);
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -9498,6 +9626,57 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
     const epctx_profile *all = epctx_profiles(&count);
     while (i < count - 1 && !epctx__takes_source(&all[i], source, true)) i++;
     return &all[i];
+}
+
+/* Does any EP of this source read the context of a secondary node? */
+static bool epctx__reads_secondary(epctx_str source) {
+    const uint32_t read = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT | EPCTX_ANY_MAIN;
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        if ((all[i].traits & read) != 0 && epctx__takes_source(&all[i], source, true)) return true;
+    return false;
+}
+
+/* `attribute` names the one that an error is about. */
+static epctx_status epctx__schema_check(const epctx_epnode *node, bool elsewhere,
+                                        const char **attribute, epctx_error *error) {
+    const epctx_str context = node->ep_cache_context;
+    *attribute = "main_context";
+    EPCTX__TRY(epctx__flag_check(node->main_context, EPCTX_ERR_BACKEND, error));
+    *attribute = "embed_mode";
+    EPCTX__TRY(epctx__flag_check(node->embed_mode, EPCTX_ERR_BACKEND, error));
+    *attribute = "source";
+    if (node->source.size == 0)
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "is empty, the name of the EP is expected");
+    *attribute = "ep_cache_context";
+    EPCTX__TRY(epctx__context_check(node, elsewhere, error));
+    *attribute = "main_context";
+    return node->main_context == 1 || context.size == 0 ||
+                   epctx__reads_secondary(node->source)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "is 0, expected 1: ep_cache_context has %u bytes, which are not read",
+                            (uint64_t)context.size);
+}
+
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena,
+                                          epctx_error *error) {
+    const char *attribute = NULL;
+    epctx_status status;
+    bool elsewhere = false;
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < own_count; i++)
+        elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
+    status = epctx__schema_check(node, elsewhere, &attribute, error);
+    if (status == EPCTX_OK) {
+        attribute = NULL;
+        status = epctx__own_attrs_check(own, own_count, arena, error);
+    }
+    epctx_blame(error, NULL, &node->name, attribute);
+    return status;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source) {
@@ -16227,51 +16406,18 @@ static epctx_status epctx__ep_boundary(epctx_ep *ep, const epctx_graph *graph, e
     return EPCTX_OK;
 }
 
-/* Is the value of this attribute where its type wants it? */
-static bool epctx__attr_is_whole(const epctx_attr *attr) {
-    switch (attr->type) {
-    case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_INT: return true;
-    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
-    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
-    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
-    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
-    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
-    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
-    default: return false;
+/* Attributes from node_fn. */
+static epctx_status epctx__own_attrs(const epctx_ep *ep, const epctx_node *node,
+                                     epctx_error *error) {
+    epctx_status status = EPCTX_ERR_BACKEND;
+    if (epctx_node_attr(node, EPCTX_WEIGHTS_ATTR) != NULL) {
+        epctx_fail(error, status, "epctx makes this one: an attribute of the EP's own is expected");
+        epctx_blame(error, NULL, NULL, EPCTX_WEIGHTS_ATTR);
+    } else {
+        status = epctx__own_attrs_check(node->attrs, node->attr_count, ep->arena, error);
     }
-}
-
-/* Attributes from node_fn: each once, with a value, and none that epctx makes. */
-static epctx_status epctx__own_attrs(epctx_ep *ep, const epctx_node *node, epctx_error *error) {
-    epctx_map names; /* -> 1: epctx's, 0: the EP's */
-    size_t i;
-    epctx_map_init(&names, ep->arena);
-    for (i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
-        EPCTX__TRY(epctx__map_set(&names, epctx_str_of(epctx__epnode_attrs[i].name), 1, error));
-    EPCTX__TRY(epctx__map_set(&names, epctx_str_of(EPCTX_WEIGHTS_ATTR), 1, error));
-    for (i = 0; i < node->attr_count; i++) {
-        const epctx_attr *attr = &node->attrs[i];
-        uint32_t before = epctx_map_get(&names, attr->name);
-        if (attr->name.size == 0 || before != EPCTX_MAP_NONE) {
-            return epctx_fail(error, EPCTX_ERR_BACKEND,
-                              attr->name.size == 0 ? "node_fn gave attribute %u without a name"
-                              : before == 0 ? "node_fn gave attribute %u, '%S', which is there "
-                                              "already: each is expected once"
-                                            : "node_fn gave attribute %u, '%S', which epctx makes: "
-                                              "one of the EP's own is expected",
-                              (uint64_t)i, &attr->name);
-        }
-        if (!epctx__attr_is_whole(attr)) {
-            return epctx_fail(error, EPCTX_ERR_BACKEND,
-                              "node_fn gave attribute '%S' of type %d (%s), a value of a type from "
-                              "FLOAT to STRINGS is expected",
-                              &attr->name, (int64_t)attr->type,
-                              epctx_attr_type_name((int32_t)attr->type));
-        }
-        EPCTX__TRY(epctx__map_set(&names, attr->name, 0, error));
-    }
-    return EPCTX_OK;
+    if (status != EPCTX_OK) epctx__prefix(error, NULL, "node_fn");
+    return status;
 }
 
 /* Inputs and outputs from node_fn are values of the graph. */
@@ -19403,7 +19549,7 @@ static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_fi
  * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
     epctx__binary_file file = l->file;
-    if (epctx__has_controls(given) || given.size >= EPCTX_PATH_MAX) return false;
+    if (epctx__is_no_path(given)) return false;
     file.name = given;
     return l->opts.io != NULL || epctx_str_is_utf8(given) ||
            (epctx__load_folder(l, &file, NULL) == EPCTX_OK &&
@@ -19425,12 +19571,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "is empty: main_context 1 and embed_mode 1 need the "
                                            "payload here");
     }
-    if (!epctx__load_named(l, given, place.path)) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "embed_mode is 0: expected a path, found %u bytes that are none; if they "
-                          "are the context, embed_mode must be 1",
-                          (uint64_t)given.size);
-    }
+    if (!epctx__load_named(l, given, place.path))
+        return epctx__fail_no_path(given, EPCTX_ERR_PATH, error);
     owner->binary.file = l->file;
     owner->binary.file.name = given;
     if (l->opts.io == NULL) EPCTX__TRY(epctx__load_folder(l, &owner->binary.file, error));
