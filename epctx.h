@@ -2728,6 +2728,13 @@ typedef struct epctx_backend {
                             epctx_error *error);
 } epctx_backend;
 
+/* What find_fn returns for a name that its context has not: EPCTX_ERR_CONTEXT, whose message has the
+ * names of the `count` graphs that are there, as far as there is room. name_fn gives that of
+ * `graphs` number `index`. */
+EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, const void *graphs,
+                                           size_t count,
+                                           epctx_str (*name_fn)(const void *graphs, size_t index));
+
 /* epctx_graph_partition by the rules of the backend as well: units_fn, most_nodes. `take` is as
  * capability_fn set it, nodes may be cleared since. Errors: BACKEND (a unit's number), those of
  * units_fn. */
@@ -5866,6 +5873,9 @@ static bool epctx__path_blob(char *folder, const char *file) {
     return true;
 }
 
+/* Internal flag: the folder is the second of two, which messages tell. */
+#define EPCTX__PATH_SECOND 0x10000000u
+
 /* `out`: canonical path of the file; `root`: of its folder. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
@@ -5892,8 +5902,9 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
     if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
         !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "path '%S' leaves the model's folder through a link: it is %s", &name,
+        return epctx_fail(error, EPCTX_ERR_PATH, "path '%S' leaves the %s through a link: it is %s",
+                          &name,
+                          (flags & EPCTX__PATH_SECOND) != 0 ? "second folder" : "model's folder",
                           out);
     }
     return EPCTX_OK;
@@ -9359,6 +9370,11 @@ static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count,
 /* Bytes of a payload, which may be secret and must not appear in a message. */
 static bool epctx__is_no_path(epctx_str given) {
     return epctx__has_controls(given) || given.size >= EPCTX_PATH_MAX;
+}
+
+/* Text as a name has it. */
+static bool epctx__may_be_path(epctx_str payload) {
+    return payload.size > 0 && !epctx__is_no_path(payload) && epctx_str_is_utf8(payload);
 }
 
 static epctx_status epctx__fail_no_path(epctx_str given, epctx_status status, epctx_error *error) {
@@ -16241,6 +16257,29 @@ static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, 
                          : epctx_fail(error, EPCTX_ERR_ARG, "the backend has no %s", lacks);
 }
 
+EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, const void *graphs,
+                                           size_t count,
+                                           epctx_str (*name_fn)(const void *graphs, size_t index)) {
+    char names[200]; /* epctx_fail truncates text to this length */
+    epctx_text text = epctx_text_of(names, sizeof names);
+    size_t i;
+    epctx_text_put(&text, epctx_str_of(count == 0 ? "none" : ""));
+    for (i = 0; i < count; i++) {
+        const epctx_str graph = name_fn(graphs, i);
+        const size_t room = text.capacity - text.size;
+        epctx_text_put(&text, epctx_str_of(i > 0 ? ", " : ""));
+        if (graph.size > room || graph.size + 12 > room) { /* quotes, commas and "..." take less */
+            epctx_text_put(&text, epctx_str_of("..."));
+            break;
+        }
+        epctx_text_put_char(&text, '\'');
+        epctx_text_put(&text, graph);
+        epctx_text_put_char(&text, '\'');
+    }
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
+                      &name, names);
+}
+
 /* `units` gets the backend's units, or NULL. */
 static epctx_status epctx__backend_rules(const epctx_backend *b, const epctx_graph *graph,
                                          const uint8_t *take, epctx_arena *arena, uint32_t **units,
@@ -16951,7 +16990,9 @@ static void epctx__ready_close(epctx__ready *opened, const epctx_backend *b,
 static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_backend *b,
                                      epctx_str key, uint64_t hash, epctx_bound *out,
                                      epctx_error *error) {
-    epctx_status status = b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
+    epctx_status status;
+    out->graph = NULL;
+    status = b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
     if (status == EPCTX_OK && out->graph == NULL)
         status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
     return status == EPCTX_OK ? b->info_fn(b->self, out->graph, &out->info, error) : status;
@@ -19504,12 +19545,18 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_str 
     return status;
 }
 
+static epctx_key epctx__load_key_kind(const epctx__loading *l) {
+    return l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
+}
+
+static bool epctx__load_by_partition(const epctx__loading *l, const epctx_epnode *node) {
+    return epctx__load_key_kind(l) == EPCTX_KEY_PARTITION && node->partition_name.size > 0;
+}
+
 /* The name of a node's graph in its context. */
 static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node) {
-    epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
-    if (key == EPCTX_KEY_NONE) return epctx_str_of(NULL);
-    return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
-                                                                       : node->name;
+    if (epctx__load_key_kind(l) == EPCTX_KEY_NONE) return epctx_str_of(NULL);
+    return epctx__load_by_partition(l, node) ? node->partition_name : node->name;
 }
 
 /* Does this node have its own context? */
@@ -19540,8 +19587,10 @@ static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_fi
         epctx_path_find(file->io, file->folder, file->name, file->path_flags, path, sizeof path,
                         NULL) == EPCTX_ERR_NOT_FOUND &&
         epctx_path_find(file->io, second, file->name, file->path_flags, path, sizeof path, NULL) !=
-            EPCTX_ERR_NOT_FOUND)
+            EPCTX_ERR_NOT_FOUND) {
         file->folder = second;
+        file->path_flags |= EPCTX__PATH_SECOND;
+    }
     return EPCTX_OK;
 }
 
@@ -19645,7 +19694,9 @@ static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
     epctx_error_clear(&text);
     epctx_fail(&text, EPCTX_ERR_CONTEXT, "node '%S' %s its context, %u bytes %s%s%s",
                &owner->bound->node.name, loaded ? "loads" : "shares", context->size,
-               embedded ? "in the model" : "from '",
+               embedded                                  ? "in the model"
+               : epctx__opens_files(binary->file.io) ? "from '"
+                                                         : "from the application's buffer '",
                embedded                  ? ""
                : binary->path[0] != '\0' ? binary->path
                                          : binary->alias,
@@ -19735,7 +19786,15 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
                                       epctx_notes_hash(bound->node.notes), bound, error);
         }
     }
-    l->attribute = opened ? about : "ep_cache_context";
+    l->attribute = "ep_cache_context";
+    if (opened) {
+        const bool missing = status == EPCTX_ERR_CONTEXT && bound->graph == NULL;
+        l->attribute = missing && epctx__load_by_partition(l, &bound->node) ? "partition_name" : about;
+    } else if (status != EPCTX_OK && bound->node.embed_mode == 1 && owner == bound->owner &&
+               epctx__may_be_path(bound->node.ep_cache_context)) {
+        epctx__error_add(error, "embed_mode is 1, also where it is absent: if this is the path of "
+                                "the context, embed_mode must be 0");
+    }
     return status;
 }
 
@@ -20125,12 +20184,14 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
     l->nodes = nodes;
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
-        const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
+        const epctx_attr *weights;
         if (epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) &&
             epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) &&
             epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
             EPCTX__TRY(epctx__load_add(l, i, &bound, error));
             EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
+            EPCTX__TRY(epctx_node_get_attr(&nodes[i], EPCTX_WEIGHTS_ATTR, EPCTX_ATTR_STRING,
+                                           &weights, error));
             bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         }
     }
@@ -20186,6 +20247,16 @@ static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epc
     bound->made[1] = m->binary.hash;
 }
 
+static epctx_status epctx__load_weights_attr(epctx_bound *bound, epctx_error *error) {
+    epctx_attr_view attr;
+    epctx_status status;
+    if (!epctx_view_node_find_attr(&bound->view, EPCTX_WEIGHTS_ATTR, &attr)) return EPCTX_OK;
+    status = epctx__attr_type_check(attr.type, EPCTX_ATTR_STRING, error);
+    bound->weights = attr.s;
+    epctx_blame(error, NULL, &bound->node.name, EPCTX_WEIGHTS_ATTR);
+    return status;
+}
+
 static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
     const char *source = l->loaded->backend->source;
     epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(l->model));
@@ -20200,7 +20271,7 @@ static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
             EPCTX__TRY(epctx__load_add(l, index, &bound, error));
             EPCTX__TRY(epctx_view_read_epnode(&node, &bound->node, error));
             bound->view = node;
-            bound->weights = epctx_view_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+            EPCTX__TRY(epctx__load_weights_attr(bound, error));
         }
         epctx__load_stamped(&made, &node, bound);
     }
