@@ -1658,6 +1658,12 @@ typedef enum epctx_claim {
 /* Compares the node's `source` by the rules of the profile. */
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
+/* epctx_path_base as the EP does it: for one that looks (EPCTX_CONTEXT_FOLDER), an existing folder
+ * as `context_file_path` (NULL or "": not set) is meant itself. `room` holds `folder` then. */
+EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
+                                               epctx_str model_path, const char *context_file_path,
+                                               char room[EPCTX_PATH_MAX], epctx_str *folder,
+                                               epctx_error *error);
 /* Whether a file name matches a pattern of a profile (`binary`, `sidecars`); `model` is the context
  * model's file name. One '*' matches anything; what follows it is literal. */
 EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
@@ -9622,19 +9628,37 @@ static bool epctx__is_folder(const epctx_io *io, const char *path) {
            io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_FOLDER;
 }
 
-/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: *path becomes
- * that folder, with a separator at its end. Else *path stays. */
+/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: `room` is that
+ * folder, with a separator at its end. Else it is "". */
+static epctx_status epctx__context_folder_in(const epctx_profile *profile, const epctx_io *io,
+                                             const char *path, char room[EPCTX_PATH_MAX],
+                                             epctx_error *error) {
+    epctx_str parts[2];
+    room[0] = '\0';
+    if ((profile->traits & EPCTX_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, path))
+        return EPCTX_OK;
+    parts[0] = epctx_str_of(path);
+    parts[1] = epctx_str_of(epctx_path_file(parts[0]).size > 0 ? "/" : "");
+    return epctx__path_join(room, EPCTX_PATH_MAX, parts, 2, error);
+}
+
+/* *path becomes that folder, in `arena`, or stays. */
 static epctx_status epctx__context_folder(const epctx_profile *profile, const epctx_io *io,
                                           const char **path, epctx_arena *arena,
                                           epctx_error *error) {
-    epctx_str parts[2];
     char room[EPCTX_PATH_MAX];
-    parts[0] = epctx_str_of(*path);
-    parts[1] = epctx_str_of(epctx_path_file(parts[0]).size > 0 ? "/" : "");
-    if ((profile->traits & EPCTX_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, *path))
-        return EPCTX_OK;
-    EPCTX__TRY(epctx__path_join(room, sizeof room, parts, 2, error));
-    return epctx__copy(arena, epctx_str_of(room), path, error);
+    EPCTX__TRY(epctx__context_folder_in(profile, io, *path, room, error));
+    return room[0] != '\0' ? epctx__copy(arena, epctx_str_of(room), path, error) : EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
+                                               epctx_str model_path, const char *context_file_path,
+                                               char room[EPCTX_PATH_MAX], epctx_str *folder,
+                                               epctx_error *error) {
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__context_folder_in(profile, io, context_file_path, room, error));
+    return epctx_path_base(model_path, epctx_str_of(room[0] != '\0' ? room : context_file_path),
+                           folder, error);
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
@@ -13387,10 +13411,14 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     epctx__context one, last;
     epctx__made m;
     epctx_str stamp;
+    char room[EPCTX_PATH_MAX];
     uint64_t hash = 0;
     memset(&last, 0, sizeof last);
     if (!epctx_model_get_stamp(model, source, &stamp) || epctx__stamp_format(stamp) == 0)
         return EPCTX_OK;
+    EPCTX__TRY(epctx__context_folder_in(epctx_profile_of(source), epctx_model_io(model),
+                                        context_file_path, room, error));
+    if (room[0] != '\0') context_file_path = room;
     EPCTX__TRY(epctx__check_needs(
         model, stamp, model->path[0] != '\0' ? model->path : context_file_path, fast, d, error));
     if (!epctx__made_begin(&m, model, source)) return EPCTX_OK;
@@ -14114,7 +14142,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     const epctx__context_ep *ep = n->ep;
     const uint32_t traits = ep->profile->traits;
     epctx_str name = n->node.ep_cache_context;
-    const char *given = c->opts.context_file_path;
+    char room[EPCTX_PATH_MAX];
     epctx__file *file;
     epctx_str folder;
     if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
@@ -14133,10 +14161,9 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
                           "in a file (ORT issue 31977): keep the binary",
                           (uint64_t)ep->secondaries, ep->profile->name);
     }
-    EPCTX__TRY(
-        epctx__context_folder(ep->profile, epctx_model_io(c->model), &given, c->arena, c->error));
-    EPCTX__TRY(
-        epctx_path_base(epctx_str_of(c->model->path), epctx_str_of(given), &folder, c->error));
+    EPCTX__TRY(epctx_profile_path_base(ep->profile, epctx_model_io(c->model),
+                                       epctx_str_of(c->model->path), c->opts.context_file_path,
+                                       room, &folder, c->error));
     EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
@@ -16266,9 +16293,10 @@ EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, c
     epctx_text_put(&text, epctx_str_of(count == 0 ? "none" : ""));
     for (i = 0; i < count; i++) {
         const epctx_str graph = name_fn(graphs, i);
-        const size_t room = text.capacity - text.size;
+        size_t room;
         epctx_text_put(&text, epctx_str_of(i > 0 ? ", " : ""));
-        if (graph.size > room || graph.size + 12 > room) { /* quotes, commas and "..." take less */
+        room = text.capacity - text.size;
+        if (graph.size > room || graph.size + 10 > room) { /* quotes, comma and "..." take less */
             epctx_text_put(&text, epctx_str_of("..."));
             break;
         }
