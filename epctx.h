@@ -1560,8 +1560,7 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
  *   own                       each once, with a value, and a name that the schema does not have
  * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
 EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
-                                          size_t own_count, epctx_arena *arena,
-                                          epctx_error *error);
+                                          size_t own_count, epctx_arena *arena, epctx_error *error);
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
 EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node);
@@ -2734,9 +2733,8 @@ typedef struct epctx_backend {
                             epctx_error *error);
 } epctx_backend;
 
-/* What find_fn returns for a name that its context has not: EPCTX_ERR_CONTEXT, whose message has the
- * names of the `count` graphs that are there, as far as there is room. name_fn gives that of
- * `graphs` number `index`. */
+/* What find_fn returns for a name that is not in its context: EPCTX_ERR_CONTEXT, with the names of
+ * the `count` graphs that are, as far as there is room. name_fn gives that of number `index`. */
 EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, const void *graphs,
                                            size_t count,
                                            epctx_str (*name_fn)(const void *graphs, size_t index));
@@ -5908,10 +5906,9 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
     if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
         !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
-        return epctx_fail(error, EPCTX_ERR_PATH, "path '%S' leaves the %s through a link: it is %s",
-                          &name,
-                          (flags & EPCTX__PATH_SECOND) != 0 ? "second folder" : "model's folder",
-                          out);
+        return epctx_fail(
+            error, EPCTX_ERR_PATH, "path '%S' leaves the %s through a link: it is %s", &name,
+            (flags & EPCTX__PATH_SECOND) != 0 ? "second folder" : "model's folder", out);
     }
     return EPCTX_OK;
 }
@@ -9338,8 +9335,8 @@ static bool epctx__attr_is_whole(const epctx_attr *attr) {
 }
 
 /* Attributes of the EP's own: each once, with a value, and none of the schema. */
-static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count,
-                                           epctx_arena *arena, epctx_error *error) {
+static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count, epctx_arena *arena,
+                                           epctx_error *error) {
     epctx_map names;
     size_t i;
     epctx_map_init(&names, arena);
@@ -9407,6 +9404,48 @@ static epctx_status epctx__context_check(const epctx_epnode *node, bool elsewher
     return epctx_path_check(context, &why) == EPCTX_OK
                ? EPCTX_OK
                : epctx_fail(error, EPCTX_ERR_BACKEND, "%s", why.message);
+}
+
+static bool epctx__reads_secondary(epctx_str source); /* >>profile */
+
+/* `attribute` names the one that an error is about. */
+static epctx_status epctx__schema_check(const epctx_epnode *node, bool elsewhere,
+                                        const char **attribute, epctx_error *error) {
+    const epctx_str context = node->ep_cache_context;
+    *attribute = "main_context";
+    EPCTX__TRY(epctx__flag_check(node->main_context, EPCTX_ERR_BACKEND, error));
+    *attribute = "embed_mode";
+    EPCTX__TRY(epctx__flag_check(node->embed_mode, EPCTX_ERR_BACKEND, error));
+    *attribute = "source";
+    if (node->source.size == 0)
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "is empty, the name of the EP is expected");
+    *attribute = "ep_cache_context";
+    EPCTX__TRY(epctx__context_check(node, elsewhere, error));
+    *attribute = "main_context";
+    return node->main_context == 1 || context.size == 0 || epctx__reads_secondary(node->source)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "is 0, expected 1: ep_cache_context has %u bytes, which are not read",
+                            (uint64_t)context.size);
+}
+
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena,
+                                          epctx_error *error) {
+    const char *attribute = NULL;
+    epctx_status status;
+    bool elsewhere = false;
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < own_count; i++)
+        elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
+    status = epctx__schema_check(node, elsewhere, &attribute, error);
+    if (status == EPCTX_OK) {
+        attribute = NULL;
+        status = epctx__own_attrs_check(own, own_count, arena, error);
+    }
+    epctx_blame(error, NULL, &node->name, attribute);
+    return status;
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -9628,8 +9667,8 @@ static bool epctx__is_folder(const epctx_io *io, const char *path) {
            io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_FOLDER;
 }
 
-/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: `room` is that
- * folder, with a separator at its end. Else it is "". */
+/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: `room` gets
+ * it, with a separator at its end. Else it is "". */
 static epctx_status epctx__context_folder_in(const epctx_profile *profile, const epctx_io *io,
                                              const char *path, char room[EPCTX_PATH_MAX],
                                              epctx_error *error) {
@@ -9676,47 +9715,6 @@ static bool epctx__reads_secondary(epctx_str source) {
     for (i = 0; i < count; i++)
         if ((all[i].traits & read) != 0 && epctx__takes_source(&all[i], source, true)) return true;
     return false;
-}
-
-/* `attribute` names the one that an error is about. */
-static epctx_status epctx__schema_check(const epctx_epnode *node, bool elsewhere,
-                                        const char **attribute, epctx_error *error) {
-    const epctx_str context = node->ep_cache_context;
-    *attribute = "main_context";
-    EPCTX__TRY(epctx__flag_check(node->main_context, EPCTX_ERR_BACKEND, error));
-    *attribute = "embed_mode";
-    EPCTX__TRY(epctx__flag_check(node->embed_mode, EPCTX_ERR_BACKEND, error));
-    *attribute = "source";
-    if (node->source.size == 0)
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "is empty, the name of the EP is expected");
-    *attribute = "ep_cache_context";
-    EPCTX__TRY(epctx__context_check(node, elsewhere, error));
-    *attribute = "main_context";
-    return node->main_context == 1 || context.size == 0 ||
-                   epctx__reads_secondary(node->source)
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_BACKEND,
-                            "is 0, expected 1: ep_cache_context has %u bytes, which are not read",
-                            (uint64_t)context.size);
-}
-
-EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
-                                          size_t own_count, epctx_arena *arena,
-                                          epctx_error *error) {
-    const char *attribute = NULL;
-    epctx_status status;
-    bool elsewhere = false;
-    size_t i;
-    epctx_error_clear(error);
-    for (i = 0; i < own_count; i++)
-        elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
-    status = epctx__schema_check(node, elsewhere, &attribute, error);
-    if (status == EPCTX_OK) {
-        attribute = NULL;
-        status = epctx__own_attrs_check(own, own_count, arena, error);
-    }
-    epctx_blame(error, NULL, &node->name, attribute);
-    return status;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source) {
@@ -19722,9 +19720,9 @@ static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
     epctx_error_clear(&text);
     epctx_fail(&text, EPCTX_ERR_CONTEXT, "node '%S' %s its context, %u bytes %s%s%s",
                &owner->bound->node.name, loaded ? "loads" : "shares", context->size,
-               embedded                                  ? "in the model"
+               embedded                              ? "in the model"
                : epctx__opens_files(binary->file.io) ? "from '"
-                                                         : "from the application's buffer '",
+                                                     : "from the application's buffer '",
                embedded                  ? ""
                : binary->path[0] != '\0' ? binary->path
                                          : binary->alias,
@@ -19817,7 +19815,8 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
     l->attribute = "ep_cache_context";
     if (opened) {
         const bool missing = status == EPCTX_ERR_CONTEXT && bound->graph == NULL;
-        l->attribute = missing && epctx__load_by_partition(l, &bound->node) ? "partition_name" : about;
+        l->attribute =
+            missing && epctx__load_by_partition(l, &bound->node) ? "partition_name" : about;
     } else if (status != EPCTX_OK && bound->node.embed_mode == 1 && owner == bound->owner &&
                epctx__may_be_path(bound->node.ep_cache_context)) {
         epctx__error_add(error, "embed_mode is 1, also where it is absent: if this is the path of "

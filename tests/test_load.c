@@ -118,8 +118,8 @@ TEST(path_as_payload) {
     static const struct {
         const char *payload;
         bool hint;
-    } rows[] = {{"m_fake.bin", true}, {"sub/\xc3\xbf.bin", true}, {"FAKE\001", false},
-                {"\xff\xfe", false}};
+    } rows[] = {
+        {"m_fake.bin", true}, {"sub/\xc3\xbf.bin", true}, {"FAKE\001", false}, {"\xff\xfe", false}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int shared = 0; shared < 2; shared++) {
             epctx_load_opts opts = {0};
@@ -190,8 +190,7 @@ TEST(fail_no_graph) {
     epctx_error_clear(&error);
     epctx_fail_no_graph(&error, epctx_str_of("x"), names, 2, numbered);
     CHECK_HAS(error.message, "found ...");
-    CHECK_INT(epctx_fail_no_graph(NULL, epctx_str_of("x"), names, 64, numbered),
-              EPCTX_ERR_CONTEXT);
+    CHECK_INT(epctx_fail_no_graph(NULL, epctx_str_of("x"), names, 64, numbered), EPCTX_ERR_CONTEXT);
 }
 
 /* Weights are named by text, or not at all: with another type the graph would run without. */
@@ -844,8 +843,9 @@ TEST(told) {
         {1, FROM_FILES, two_graphs,
          "0 node 'one' loads its context, 38 bytes in the model; "
          "0 node 'two' loads its context, 38 bytes in the model; "},
-        {0, FROM_APPLICATION, "k:a", "0 node 'one' loads its context, 38 bytes from the application's buffer "
-                                 "'k:a'; "},
+        {0, FROM_APPLICATION, "k:a",
+         "0 node 'one' loads its context, 38 bytes from the application's buffer "
+         "'k:a'; "},
     };
     noter n[2];
     fake f = {0};

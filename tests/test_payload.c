@@ -2158,9 +2158,9 @@ TEST(binary_in_a_folder) {
         make_text("d/a.engine", "xyz");
         snprintf(key, sizeof key, "%s%s", EPCTX_BUILD_PREFIX, rows[i].source);
         CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
-        CHECK_INT(epctx_edit_set_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP),
-                                          &error),
-                  EPCTX_OK);
+        CHECK_INT(
+            epctx_edit_set_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP), &error),
+            EPCTX_OK);
         CHECK_INT(epctx_model_check_binary(&model, at(rows[i].name), &error),
                   rows[i].looks ? EPCTX_ERR_VERSION : EPCTX_OK);
         CHECK_OK(epctx_profile_path_base(profile, epctx_io_files(), epctx_str_of(model.path),

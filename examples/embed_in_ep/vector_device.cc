@@ -427,10 +427,10 @@ epctx_status Find(void *, void *context, epctx_str name, std::uint64_t hash, voi
         *out = &graph;
         return EPCTX_OK;
     }
-    return epctx_fail_no_graph(error, name, &graphs, graphs.size(),
-                               [](const void *all, std::size_t index) {
-                                   return epctx::View((*static_cast<const Context *>(all))[index].name);
-                               });
+    return epctx_fail_no_graph(
+        error, name, &graphs, graphs.size(), [](const void *all, std::size_t index) {
+            return epctx::View((*static_cast<const Context *>(all))[index].name);
+        });
 }
 
 // Can a context that was made for the node's hardware, by its SDK, run here? The rule is the one
