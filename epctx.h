@@ -1550,17 +1550,6 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
  * value other than 0 and 1 (main_context, embed_mode). */
 EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_epnode *out,
                                                 epctx_error *error);
-/* Before a node is written: can it ever be loaded? `own`: its attributes besides those of the
- * schema; `arena`: room to work.
- *   main_context, embed_mode  0 or 1
- *   source                    not empty
- *   ep_cache_context          there, if the node is primary (QNN's ep_dlc_context will do); with
- *                             embed_mode 0 a name that epctx_path_check takes. A secondary node has
- *                             none, unless the profile of its EP says that it is read
- *   own                       each once, with a value, and a name that the schema does not have
- * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
-EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
-                                          size_t own_count, epctx_arena *arena, epctx_error *error);
 #ifndef EPCTX_NO_WIRE
 /* op_type EPContext in domain com.microsoft. */
 EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node);
@@ -1657,6 +1646,17 @@ typedef enum epctx_claim {
 /* Compares the node's `source` by the rules of the profile. */
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
+/* Before a node is written: can it ever be loaded? `own`: its attributes besides those of the
+ * schema; `arena`: room to work.
+ *   main_context, embed_mode  0 or 1
+ *   source                    not empty
+ *   ep_cache_context          there, if the node is primary (QNN's ep_dlc_context will do); with
+ *                             embed_mode 0 a name that epctx_path_check takes. A secondary node has
+ *                             none, unless the profile of its EP says that it is read
+ *   own                       each once, with a value, and a name that the schema does not have
+ * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena, epctx_error *error);
 /* epctx_path_base as the EP does it: for one that looks (EPCTX_CONTEXT_FOLDER), an existing folder
  * as `context_file_path` (NULL or "": not set) is meant itself. `room` holds `folder` then. */
 EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
@@ -9406,48 +9406,6 @@ static epctx_status epctx__context_check(const epctx_epnode *node, bool elsewher
                : epctx_fail(error, EPCTX_ERR_BACKEND, "%s", why.message);
 }
 
-static bool epctx__reads_secondary(epctx_str source); /* >>profile */
-
-/* `attribute` names the one that an error is about. */
-static epctx_status epctx__schema_check(const epctx_epnode *node, bool elsewhere,
-                                        const char **attribute, epctx_error *error) {
-    const epctx_str context = node->ep_cache_context;
-    *attribute = "main_context";
-    EPCTX__TRY(epctx__flag_check(node->main_context, EPCTX_ERR_BACKEND, error));
-    *attribute = "embed_mode";
-    EPCTX__TRY(epctx__flag_check(node->embed_mode, EPCTX_ERR_BACKEND, error));
-    *attribute = "source";
-    if (node->source.size == 0)
-        return epctx_fail(error, EPCTX_ERR_BACKEND, "is empty, the name of the EP is expected");
-    *attribute = "ep_cache_context";
-    EPCTX__TRY(epctx__context_check(node, elsewhere, error));
-    *attribute = "main_context";
-    return node->main_context == 1 || context.size == 0 || epctx__reads_secondary(node->source)
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_BACKEND,
-                            "is 0, expected 1: ep_cache_context has %u bytes, which are not read",
-                            (uint64_t)context.size);
-}
-
-EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
-                                          size_t own_count, epctx_arena *arena,
-                                          epctx_error *error) {
-    const char *attribute = NULL;
-    epctx_status status;
-    bool elsewhere = false;
-    size_t i;
-    epctx_error_clear(error);
-    for (i = 0; i < own_count; i++)
-        elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
-    status = epctx__schema_check(node, elsewhere, &attribute, error);
-    if (status == EPCTX_OK) {
-        attribute = NULL;
-        status = epctx__own_attrs_check(own, own_count, arena, error);
-    }
-    epctx_blame(error, NULL, &node->name, attribute);
-    return status;
-}
-
 #ifndef EPCTX_NO_WIRE
 
 EPCTX_API bool epctx_view_is_epnode(const epctx_node_view *node) {
@@ -9715,6 +9673,46 @@ static bool epctx__reads_secondary(epctx_str source) {
     for (i = 0; i < count; i++)
         if ((all[i].traits & read) != 0 && epctx__takes_source(&all[i], source, true)) return true;
     return false;
+}
+
+/* `attribute` names the one that an error is about. */
+static epctx_status epctx__schema_check(const epctx_epnode *node, bool elsewhere,
+                                        const char **attribute, epctx_error *error) {
+    const epctx_str context = node->ep_cache_context;
+    *attribute = "main_context";
+    EPCTX__TRY(epctx__flag_check(node->main_context, EPCTX_ERR_BACKEND, error));
+    *attribute = "embed_mode";
+    EPCTX__TRY(epctx__flag_check(node->embed_mode, EPCTX_ERR_BACKEND, error));
+    *attribute = "source";
+    if (node->source.size == 0)
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "is empty, the name of the EP is expected");
+    *attribute = "ep_cache_context";
+    EPCTX__TRY(epctx__context_check(node, elsewhere, error));
+    *attribute = "main_context";
+    return node->main_context == 1 || context.size == 0 || epctx__reads_secondary(node->source)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "is 0, expected 1: ep_cache_context has %u bytes, which are not read",
+                            (uint64_t)context.size);
+}
+
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena,
+                                          epctx_error *error) {
+    const char *attribute = NULL;
+    epctx_status status;
+    bool elsewhere = false;
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < own_count; i++)
+        elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
+    status = epctx__schema_check(node, elsewhere, &attribute, error);
+    if (status == EPCTX_OK) {
+        attribute = NULL;
+        status = epctx__own_attrs_check(own, own_count, arena, error);
+    }
+    epctx_blame(error, NULL, &node->name, attribute);
+    return status;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source) {
