@@ -1494,6 +1494,11 @@ typedef struct epctx_graph {
 
 /* Attribute by name, or NULL. */
 EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *name);
+/* The same, for an attribute that must have this type: *out is NULL when it is absent.
+ * EPCTX_ERR_GRAPH names node and attribute when it has another type. */
+EPCTX_API epctx_status epctx_node_get_attr(const epctx_node *node, const char *name,
+                                           epctx_attr_type type, const epctx_attr **out,
+                                           epctx_error *error);
 /* The value of an attribute, or `fallback` when absent or of another type. */
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback);
 EPCTX_API float epctx_node_float(const epctx_node *node, const char *name, float fallback);
@@ -1688,6 +1693,23 @@ typedef enum epctx_claim {
 /* Compares the node's `source` by the rules of the profile. */
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node);
 
+/* Before a node is written: can it ever be loaded? `own`: its attributes besides those of the
+ * schema; `arena`: room to work.
+ *   main_context, embed_mode  0 or 1
+ *   source                    not empty
+ *   ep_cache_context          there, if the node is primary (QNN's ep_dlc_context will do); with
+ *                             embed_mode 0 a name that epctx_path_check takes. A secondary node has
+ *                             none, unless the profile of its EP says that it is read
+ *   own                       each once, with a value, and a name that the schema does not have
+ * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena, epctx_error *error);
+/* epctx_path_base as the EP does it: for one that looks (EPCTX_CONTEXT_FOLDER), an existing folder
+ * as `context_file_path` (NULL or "": not set) is meant itself. `room` holds `folder` then. */
+EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
+                                               epctx_str model_path, const char *context_file_path,
+                                               char room[EPCTX_PATH_MAX], epctx_str *folder,
+                                               epctx_error *error);
 /* Whether a file name matches a pattern of a profile (`binary`, `sidecars`); `model` is the context
  * model's file name. One '*' matches anything; what follows it is literal. */
 EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
@@ -2759,6 +2781,12 @@ typedef struct epctx_backend {
     epctx_status (*plan_fn)(void *self, const epctx_load_in *nodes, size_t count, size_t *first,
                             epctx_error *error);
 } epctx_backend;
+
+/* What find_fn returns for a name that is not in its context: EPCTX_ERR_CONTEXT, with the names of
+ * the `count` graphs that are, as far as there is room. name_fn gives that of number `index`. */
+EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, const void *graphs,
+                                           size_t count,
+                                           epctx_str (*name_fn)(const void *graphs, size_t index));
 
 /* epctx_graph_partition by the rules of the backend as well: units_fn, most_nodes. `take` is as
  * capability_fn set it, nodes may be cleared since. Errors: BACKEND (a unit's number), those of
@@ -5873,6 +5901,9 @@ static bool epctx__path_blob(char *folder, const char *file) {
     return true;
 }
 
+/* Internal flag: the folder is the second of two, which messages tell. */
+#define EPCTX__PATH_SECOND 0x10000000u
+
 /* `out`: canonical path of the file; `root`: of its folder. */
 static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epctx_str name,
                                        uint32_t flags, char *out, size_t capacity,
@@ -5899,9 +5930,9 @@ static epctx_status epctx__path_locate(const epctx_io *io, epctx_str folder, epc
     EPCTX__TRY(io->canonical_fn(io->user, full, root, EPCTX_PATH_MAX, error));
     if (epctx_path_relative(epctx_str_of(root), epctx_str_of(out), &part, NULL) != EPCTX_OK &&
         !((flags & EPCTX_PATH_HUGGING_FACE) != 0 && epctx__path_blob(root, out))) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "path '%S' leaves the model's folder through a link: it is %s", &name,
-                          out);
+        return epctx_fail(
+            error, EPCTX_ERR_PATH, "path '%S' leaves the %s through a link: it is %s", &name,
+            (flags & EPCTX__PATH_SECOND) != 0 ? "second folder" : "model's folder", out);
     }
     return EPCTX_OK;
 }
@@ -8502,6 +8533,28 @@ EPCTX_API const epctx_attr *epctx_node_attr(const epctx_node *node, const char *
     return NULL;
 }
 
+static epctx_status epctx__attr_type_check(int32_t found, int32_t expected, epctx_error *error) {
+    return found == expected
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
+                            (int64_t)found, epctx_attr_type_name(found),
+                            epctx_attr_type_name(expected));
+}
+
+EPCTX_API epctx_status epctx_node_get_attr(const epctx_node *node, const char *name,
+                                           epctx_attr_type type, const epctx_attr **out,
+                                           epctx_error *error) {
+    const epctx_attr *attr = epctx_node_attr(node, name);
+    epctx_status status;
+    epctx_error_clear(error);
+    *out = NULL;
+    if (attr == NULL) return EPCTX_OK;
+    status = epctx__attr_type_check((int32_t)attr->type, (int32_t)type, error);
+    if (status == EPCTX_OK) *out = attr;
+    epctx_blame(error, NULL, &node->name, name);
+    return status;
+}
+
 EPCTX_API int64_t epctx_node_int(const epctx_node *node, const char *name, int64_t fallback) {
     const epctx_attr *attr = epctx_node_attr(node, name);
     return attr != NULL && attr->type == EPCTX_ATTR_INT ? attr->i : fallback;
@@ -9269,28 +9322,35 @@ EPCTX_API size_t epctx_epnode_attrs(const epctx_epnode *node,
     return count;
 }
 
+/* EPCTX_EPNODE_ATTR_COUNT: it is not in the schema. */
+static int epctx__epnode_attr_of(epctx_str name) {
+    int id = 0;
+    while (id < EPCTX_EPNODE_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
+    return id;
+}
+
+static epctx_status epctx__flag_check(int64_t value, epctx_status status, epctx_error *error) {
+    return value == 0 || value == 1 ? EPCTX_OK
+                                    : epctx_fail(error, status, "is %d, must be 0 or 1", value);
+}
+
 /* Stores one attribute; ignores those that are not in the schema. */
 static epctx_status epctx__epnode_take(epctx_epnode *node, epctx_str name, int32_t type, int64_t i,
                                        epctx_str s, epctx_error *error) {
-    epctx_status status = EPCTX_OK;
-    int32_t want;
+    const int id = epctx__epnode_attr_of(name);
+    epctx_status status;
     void *place;
-    int id = 0;
-    while (id < EPCTX_EPNODE_ATTR_COUNT && !epctx_str_is(name, epctx__epnode_attrs[id].name)) id++;
     if (id == EPCTX_EPNODE_ATTR_COUNT) return EPCTX_OK;
-    want = (int32_t)epctx__epnode_attrs[id].type;
     place = (char *)node + epctx__epnode_attrs[id].place;
-    if (type != want) {
-        status = epctx_fail(error, EPCTX_ERR_GRAPH, "has attribute type %d (%s), expected %s",
-                            (int64_t)type, epctx_attr_type_name(type), epctx_attr_type_name(want));
-    } else {
-        if (want == EPCTX_ATTR_INT)
+    status = epctx__attr_type_check(type, (int32_t)epctx__epnode_attrs[id].type, error);
+    if (status == EPCTX_OK) {
+        if (type == EPCTX_ATTR_INT)
             *(int64_t *)place = i;
         else
             *(epctx_str *)place = s;
         node->present |= 1u << id;
-        if ((id == EPCTX_EPNODE_MAIN_CONTEXT || id == EPCTX_EPNODE_EMBED_MODE) && i != 0 && i != 1)
-            status = epctx_fail(error, EPCTX_ERR_GRAPH, "is %d, must be 0 or 1", i);
+        if (id == EPCTX_EPNODE_MAIN_CONTEXT || id == EPCTX_EPNODE_EMBED_MODE)
+            status = epctx__flag_check(i, EPCTX_ERR_GRAPH, error);
     }
     if (status != EPCTX_OK) epctx_blame(error, NULL, &node->name, epctx__epnode_attrs[id].name);
     return status;
@@ -9308,6 +9368,93 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
             epctx__epnode_take(out, attr->name, (int32_t)attr->type, attr->i, attr->s, error));
     }
     return EPCTX_OK;
+}
+
+/* Is the value of this attribute where its type wants it? */
+static bool epctx__attr_is_whole(const epctx_attr *attr) {
+    switch (attr->type) {
+    case EPCTX_ATTR_FLOAT:
+    case EPCTX_ATTR_INT: return true;
+    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
+    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
+    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
+    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
+    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
+    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
+    default: return false;
+    }
+}
+
+/* Attributes of the EP's own: each once, with a value, and none of the schema. */
+static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count, epctx_arena *arena,
+                                           epctx_error *error) {
+    epctx_map names;
+    size_t i;
+    epctx_map_init(&names, arena);
+    for (i = 0; i < count; i++) {
+        const epctx_str name = own[i].name;
+        if (name.size == 0) {
+            return epctx_fail(error, EPCTX_ERR_BACKEND,
+                              "own attribute %u has no name, one is expected", (uint64_t)i);
+        }
+        if (epctx__epnode_attr_of(name) != EPCTX_EPNODE_ATTR_COUNT) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "own attribute %u has this name of the schema: a name of the EP's own is "
+                       "expected",
+                       (uint64_t)i);
+        } else if (epctx__has(&names, name)) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "own attribute %u is there already: each is expected once", (uint64_t)i);
+        } else if (!epctx__attr_is_whole(&own[i])) {
+            epctx_fail(error, EPCTX_ERR_BACKEND,
+                       "has type %d (%s) and no value: one of a type from FLOAT to STRINGS is "
+                       "expected",
+                       (int64_t)own[i].type, epctx_attr_type_name((int32_t)own[i].type));
+        } else {
+            EPCTX__TRY(epctx__map_set(&names, name, i, error));
+            continue;
+        }
+        if (error != NULL)
+            epctx__blame_part(error, "attribute", name, error->attribute, sizeof error->attribute);
+        return EPCTX_ERR_BACKEND;
+    }
+    return EPCTX_OK;
+}
+
+/* Bytes of a payload, which may be secret and must not appear in a message. */
+static bool epctx__is_no_path(epctx_str given) {
+    return epctx__has_controls(given) || given.size >= EPCTX_PATH_MAX;
+}
+
+/* Text as a name has it. */
+static bool epctx__may_be_path(epctx_str payload) {
+    return payload.size > 0 && !epctx__is_no_path(payload) && epctx_str_is_utf8(payload);
+}
+
+static epctx_status epctx__fail_no_path(epctx_str given, epctx_status status, epctx_error *error) {
+    return epctx_fail(error, status,
+                      "embed_mode is 0: expected a path, found %u bytes that are none; if they "
+                      "are the context, embed_mode must be 1",
+                      (uint64_t)given.size);
+}
+
+/* The context of a node that is to be written. `elsewhere`: an own attribute names it. */
+static epctx_status epctx__context_check(const epctx_epnode *node, bool elsewhere,
+                                         epctx_error *error) {
+    const epctx_str context = node->ep_cache_context;
+    epctx_error why;
+    if (context.size == 0) {
+        return node->main_context == 0 || elsewhere
+                   ? EPCTX_OK
+                   : epctx_fail(error, EPCTX_ERR_BACKEND,
+                                "is empty: main_context 1 and embed_mode %d need the %s here",
+                                node->embed_mode, node->embed_mode == 1 ? "payload" : "path");
+    }
+    if (node->embed_mode == 1) return EPCTX_OK;
+    if (epctx__is_no_path(context)) return epctx__fail_no_path(context, EPCTX_ERR_BACKEND, error);
+    return epctx_path_check(context, &why) == EPCTX_OK
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND, "%s", why.message);
 }
 
 #ifndef EPCTX_NO_WIRE
@@ -10040,19 +10187,37 @@ static bool epctx__is_folder(const epctx_io *io, const char *path) {
            io->stat_fn(io->user, path, &info, NULL) == EPCTX_OK && info.kind == EPCTX_FILE_FOLDER;
 }
 
-/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: *path becomes
- * that folder, with a separator at its end. Else *path stays. */
+/* An existing folder as ep.context_file_path, for an EP that takes it for what it is: `room` gets
+ * it, with a separator at its end. Else it is "". */
+static epctx_status epctx__context_folder_in(const epctx_profile *profile, const epctx_io *io,
+                                             const char *path, char room[EPCTX_PATH_MAX],
+                                             epctx_error *error) {
+    epctx_str parts[2];
+    room[0] = '\0';
+    if ((profile->traits & EPCTX_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, path))
+        return EPCTX_OK;
+    parts[0] = epctx_str_of(path);
+    parts[1] = epctx_str_of(epctx_path_file(parts[0]).size > 0 ? "/" : "");
+    return epctx__path_join(room, EPCTX_PATH_MAX, parts, 2, error);
+}
+
+/* *path becomes that folder, in `arena`, or stays. */
 static epctx_status epctx__context_folder(const epctx_profile *profile, const epctx_io *io,
                                           const char **path, epctx_arena *arena,
                                           epctx_error *error) {
-    epctx_str parts[2];
     char room[EPCTX_PATH_MAX];
-    parts[0] = epctx_str_of(*path);
-    parts[1] = epctx_str_of(epctx_path_file(parts[0]).size > 0 ? "/" : "");
-    if ((profile->traits & EPCTX_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, *path))
-        return EPCTX_OK;
-    EPCTX__TRY(epctx__path_join(room, sizeof room, parts, 2, error));
-    return epctx__copy(arena, epctx_str_of(room), path, error);
+    EPCTX__TRY(epctx__context_folder_in(profile, io, *path, room, error));
+    return room[0] != '\0' ? epctx__copy(arena, epctx_str_of(room), path, error) : EPCTX_OK;
+}
+
+EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
+                                               epctx_str model_path, const char *context_file_path,
+                                               char room[EPCTX_PATH_MAX], epctx_str *folder,
+                                               epctx_error *error) {
+    epctx_error_clear(error);
+    EPCTX__TRY(epctx__context_folder_in(profile, io, context_file_path, room, error));
+    return epctx_path_base(model_path, epctx_str_of(room[0] != '\0' ? room : context_file_path),
+                           folder, error);
 }
 
 EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
@@ -10060,6 +10225,56 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
     const epctx_profile *all = epctx_profiles(&count);
     while (i < count - 1 && !epctx__takes_source(&all[i], source, true)) i++;
     return &all[i];
+}
+
+/* Does any EP of this source read the context of a secondary node? */
+static bool epctx__reads_secondary(epctx_str source) {
+    const uint32_t read = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT | EPCTX_ANY_MAIN;
+    size_t count, i;
+    const epctx_profile *all = epctx_profiles(&count);
+    for (i = 0; i < count; i++)
+        if ((all[i].traits & read) != 0 && epctx__takes_source(&all[i], source, true)) return true;
+    return false;
+}
+
+/* `attribute` names the one that an error is about. */
+static epctx_status epctx__schema_check(const epctx_epnode *node, bool elsewhere,
+                                        const char **attribute, epctx_error *error) {
+    const epctx_str context = node->ep_cache_context;
+    *attribute = "main_context";
+    EPCTX__TRY(epctx__flag_check(node->main_context, EPCTX_ERR_BACKEND, error));
+    *attribute = "embed_mode";
+    EPCTX__TRY(epctx__flag_check(node->embed_mode, EPCTX_ERR_BACKEND, error));
+    *attribute = "source";
+    if (node->source.size == 0)
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "is empty, the name of the EP is expected");
+    *attribute = "ep_cache_context";
+    EPCTX__TRY(epctx__context_check(node, elsewhere, error));
+    *attribute = "main_context";
+    return node->main_context == 1 || context.size == 0 || epctx__reads_secondary(node->source)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "is 0, expected 1: ep_cache_context has %u bytes, which are not read",
+                            (uint64_t)context.size);
+}
+
+EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
+                                          size_t own_count, epctx_arena *arena,
+                                          epctx_error *error) {
+    const char *attribute = NULL;
+    epctx_status status;
+    bool elsewhere = false;
+    size_t i;
+    epctx_error_clear(error);
+    for (i = 0; i < own_count; i++)
+        elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
+    status = epctx__schema_check(node, elsewhere, &attribute, error);
+    if (status == EPCTX_OK) {
+        attribute = NULL;
+        status = epctx__own_attrs_check(own, own_count, arena, error);
+    }
+    epctx_blame(error, NULL, &node->name, attribute);
+    return status;
 }
 
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source) {
@@ -13780,10 +13995,14 @@ static epctx_status epctx__check_made(const epctx_model *model, epctx_str source
     epctx__context one, last;
     epctx__made m;
     epctx_str stamp;
+    char room[EPCTX_PATH_MAX];
     uint64_t hash = 0;
     memset(&last, 0, sizeof last);
     if (!epctx_model_get_stamp(model, source, &stamp) || epctx__stamp_format(stamp) == 0)
         return EPCTX_OK;
+    EPCTX__TRY(epctx__context_folder_in(epctx_profile_of(source), epctx_model_io(model),
+                                        context_file_path, room, error));
+    if (room[0] != '\0') context_file_path = room;
     EPCTX__TRY(epctx__check_needs(
         model, stamp, model->path[0] != '\0' ? model->path : context_file_path, fast, d, error));
     if (!epctx__made_begin(&m, model, source)) return EPCTX_OK;
@@ -14507,7 +14726,7 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     const epctx__context_ep *ep = n->ep;
     const uint32_t traits = ep->profile->traits;
     epctx_str name = n->node.ep_cache_context;
-    const char *given = c->opts.context_file_path;
+    char room[EPCTX_PATH_MAX];
     epctx__file *file;
     epctx_str folder;
     if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
@@ -14526,10 +14745,9 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
                           "in a file (ORT issue 31977): keep the binary",
                           (uint64_t)ep->secondaries, ep->profile->name);
     }
-    EPCTX__TRY(
-        epctx__context_folder(ep->profile, epctx_model_io(c->model), &given, c->arena, c->error));
-    EPCTX__TRY(
-        epctx_path_base(epctx_str_of(c->model->path), epctx_str_of(given), &folder, c->error));
+    EPCTX__TRY(epctx_profile_path_base(ep->profile, epctx_model_io(c->model),
+                                       epctx_str_of(c->model->path), c->opts.context_file_path,
+                                       room, &folder, c->error));
     EPCTX__TRY(epctx__model_map(c->model, folder, name, &file, c->error));
     if (file->mapping.size > (uint64_t)EPCTX_MODEL_MAX) {
         return epctx_fail(c->error, EPCTX_ERR_LIMIT,
@@ -16177,6 +16395,30 @@ static epctx_status epctx__backend_check(const epctx_backend *b, bool compiles, 
                          : epctx_fail(error, EPCTX_ERR_ARG, "the backend has no %s", lacks);
 }
 
+EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, const void *graphs,
+                                           size_t count,
+                                           epctx_str (*name_fn)(const void *graphs, size_t index)) {
+    char names[200]; /* epctx_fail truncates text to this length */
+    epctx_text text = epctx_text_of(names, sizeof names);
+    size_t i;
+    epctx_text_put(&text, epctx_str_of(count == 0 ? "none" : ""));
+    for (i = 0; i < count; i++) {
+        const epctx_str graph = name_fn(graphs, i);
+        size_t room;
+        epctx_text_put(&text, epctx_str_of(i > 0 ? ", " : ""));
+        room = text.capacity - text.size;
+        if (graph.size > room || graph.size + 10 > room) { /* quotes, comma and "..." take less */
+            epctx_text_put(&text, epctx_str_of("..."));
+            break;
+        }
+        epctx_text_put_char(&text, '\'');
+        epctx_text_put(&text, graph);
+        epctx_text_put_char(&text, '\'');
+    }
+    return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
+                      &name, names);
+}
+
 /* `units` gets the backend's units, or NULL. */
 static epctx_status epctx__backend_rules(const epctx_backend *b, const epctx_graph *graph,
                                          const uint8_t *take, epctx_arena *arena, uint32_t **units,
@@ -16342,51 +16584,18 @@ static epctx_status epctx__ep_boundary(epctx_ep *ep, const epctx_graph *graph, e
     return EPCTX_OK;
 }
 
-/* Is the value of this attribute where its type wants it? */
-static bool epctx__attr_is_whole(const epctx_attr *attr) {
-    switch (attr->type) {
-    case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_INT: return true;
-    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
-    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
-    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
-    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
-    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
-    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
-    default: return false;
+/* Attributes from node_fn. */
+static epctx_status epctx__own_attrs(const epctx_ep *ep, const epctx_node *node,
+                                     epctx_error *error) {
+    epctx_status status = EPCTX_ERR_BACKEND;
+    if (epctx_node_attr(node, EPCTX_WEIGHTS_ATTR) != NULL) {
+        epctx_fail(error, status, "epctx makes this one: an attribute of the EP's own is expected");
+        epctx_blame(error, NULL, NULL, EPCTX_WEIGHTS_ATTR);
+    } else {
+        status = epctx__own_attrs_check(node->attrs, node->attr_count, ep->arena, error);
     }
-}
-
-/* Attributes from node_fn: each once, with a value, and none that epctx makes. */
-static epctx_status epctx__own_attrs(epctx_ep *ep, const epctx_node *node, epctx_error *error) {
-    epctx_map names; /* -> 1: epctx's, 0: the EP's */
-    size_t i;
-    epctx_map_init(&names, ep->arena);
-    for (i = 0; i < EPCTX_EPNODE_ATTR_COUNT; i++)
-        EPCTX__TRY(epctx__map_set(&names, epctx_str_of(epctx__epnode_attrs[i].name), 1, error));
-    EPCTX__TRY(epctx__map_set(&names, epctx_str_of(EPCTX_WEIGHTS_ATTR), 1, error));
-    for (i = 0; i < node->attr_count; i++) {
-        const epctx_attr *attr = &node->attrs[i];
-        uint32_t before = epctx_map_get(&names, attr->name);
-        if (attr->name.size == 0 || before != EPCTX_MAP_NONE) {
-            return epctx_fail(error, EPCTX_ERR_BACKEND,
-                              attr->name.size == 0 ? "node_fn gave attribute %u without a name"
-                              : before == 0 ? "node_fn gave attribute %u, '%S', which is there "
-                                              "already: each is expected once"
-                                            : "node_fn gave attribute %u, '%S', which epctx makes: "
-                                              "one of the EP's own is expected",
-                              (uint64_t)i, &attr->name);
-        }
-        if (!epctx__attr_is_whole(attr)) {
-            return epctx_fail(error, EPCTX_ERR_BACKEND,
-                              "node_fn gave attribute '%S' of type %d (%s), a value of a type from "
-                              "FLOAT to STRINGS is expected",
-                              &attr->name, (int64_t)attr->type,
-                              epctx_attr_type_name((int32_t)attr->type));
-        }
-        EPCTX__TRY(epctx__map_set(&names, attr->name, 0, error));
-    }
-    return EPCTX_OK;
+    if (status != EPCTX_OK) epctx__prefix(error, NULL, "node_fn");
+    return status;
 }
 
 /* Inputs and outputs from node_fn are values of the graph. */
@@ -16920,7 +17129,9 @@ static void epctx__ready_close(epctx__ready *opened, const epctx_backend *b,
 static epctx_status epctx__ready_ask(const epctx__ready *opened, const epctx_backend *b,
                                      epctx_str key, uint64_t hash, epctx_bound *out,
                                      epctx_error *error) {
-    epctx_status status = b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
+    epctx_status status;
+    out->graph = NULL;
+    status = b->find_fn(b->self, opened->context, key, hash, &out->graph, error);
     if (status == EPCTX_OK && out->graph == NULL)
         status = epctx_fail(error, EPCTX_ERR_BACKEND, "find_fn sets no graph");
     return status == EPCTX_OK ? b->info_fn(b->self, out->graph, &out->info, error) : status;
@@ -19475,12 +19686,18 @@ static epctx_status epctx__load_failed(const epctx__loading *l, const epctx_str 
     return status;
 }
 
+static epctx_key epctx__load_key_kind(const epctx__loading *l) {
+    return l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
+}
+
+static bool epctx__load_by_partition(const epctx__loading *l, const epctx_epnode *node) {
+    return epctx__load_key_kind(l) == EPCTX_KEY_PARTITION && node->partition_name.size > 0;
+}
+
 /* The name of a node's graph in its context. */
 static epctx_str epctx__load_key(const epctx__loading *l, const epctx_epnode *node) {
-    epctx_key key = l->opts.profile != NULL ? l->opts.profile->key : EPCTX_KEY_PARTITION;
-    if (key == EPCTX_KEY_NONE) return epctx_str_of(NULL);
-    return key == EPCTX_KEY_PARTITION && node->partition_name.size > 0 ? node->partition_name
-                                                                       : node->name;
+    if (epctx__load_key_kind(l) == EPCTX_KEY_NONE) return epctx_str_of(NULL);
+    return epctx__load_by_partition(l, node) ? node->partition_name : node->name;
 }
 
 /* Does this node have its own context? */
@@ -19511,8 +19728,10 @@ static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_fi
         epctx_path_find(file->io, file->folder, file->name, file->path_flags, path, sizeof path,
                         NULL) == EPCTX_ERR_NOT_FOUND &&
         epctx_path_find(file->io, second, file->name, file->path_flags, path, sizeof path, NULL) !=
-            EPCTX_ERR_NOT_FOUND)
+            EPCTX_ERR_NOT_FOUND) {
         file->folder = second;
+        file->path_flags |= EPCTX__PATH_SECOND;
+    }
     return EPCTX_OK;
 }
 
@@ -19520,7 +19739,7 @@ static epctx_status epctx__load_folder(const epctx__loading *l, epctx__binary_fi
  * allows names in any encoding; one that is not UTF-8 counts if there is such a file. */
 static bool epctx__load_named(const epctx__loading *l, epctx_str given, char path[EPCTX_PATH_MAX]) {
     epctx__binary_file file = l->file;
-    if (epctx__has_controls(given) || given.size >= EPCTX_PATH_MAX) return false;
+    if (epctx__is_no_path(given)) return false;
     file.name = given;
     return l->opts.io != NULL || epctx_str_is_utf8(given) ||
            (epctx__load_folder(l, &file, NULL) == EPCTX_OK &&
@@ -19542,12 +19761,8 @@ static epctx_status epctx__load_locate(epctx__loading *l, const epctx_bound *bou
                                            "is empty: main_context 1 and embed_mode 1 need the "
                                            "payload here");
     }
-    if (!epctx__load_named(l, given, place.path)) {
-        return epctx_fail(error, EPCTX_ERR_PATH,
-                          "embed_mode is 0: expected a path, found %u bytes that are none; if they "
-                          "are the context, embed_mode must be 1",
-                          (uint64_t)given.size);
-    }
+    if (!epctx__load_named(l, given, place.path))
+        return epctx__fail_no_path(given, EPCTX_ERR_PATH, error);
     owner->binary.file = l->file;
     owner->binary.file.name = given;
     if (l->opts.io == NULL) EPCTX__TRY(epctx__load_folder(l, &owner->binary.file, error));
@@ -19620,7 +19835,9 @@ static void epctx__load_tell(const epctx__loading *l, const epctx__owner *owner,
     epctx_error_clear(&text);
     epctx_fail(&text, EPCTX_ERR_CONTEXT, "node '%S' %s its context, %u bytes %s%s%s",
                &owner->bound->node.name, loaded ? "loads" : "shares", context->size,
-               embedded ? "in the model" : "from '",
+               embedded                              ? "in the model"
+               : epctx__opens_files(binary->file.io) ? "from '"
+                                                     : "from the application's buffer '",
                embedded                  ? ""
                : binary->path[0] != '\0' ? binary->path
                                          : binary->alias,
@@ -19710,7 +19927,16 @@ static epctx_status epctx__load_take(epctx__loading *l, epctx_bound *bound, epct
                                       epctx_notes_hash(bound->node.notes), bound, error);
         }
     }
-    l->attribute = opened ? about : "ep_cache_context";
+    l->attribute = "ep_cache_context";
+    if (opened) {
+        const bool missing = status == EPCTX_ERR_CONTEXT && bound->graph == NULL;
+        l->attribute =
+            missing && epctx__load_by_partition(l, &bound->node) ? "partition_name" : about;
+    } else if (status != EPCTX_OK && bound->node.embed_mode == 1 && owner == bound->owner &&
+               epctx__may_be_path(bound->node.ep_cache_context)) {
+        epctx__error_add(error, "embed_mode is 1, also where it is absent: if this is the path of "
+                                "the context, embed_mode must be 0");
+    }
     return status;
 }
 
@@ -20100,12 +20326,14 @@ static epctx_status epctx__load_records(epctx__loading *l, const epctx_node *nod
     l->nodes = nodes;
     for (i = 0; i < count; i++) {
         const epctx_attr *source = epctx_node_attr(&nodes[i], "source");
-        const epctx_attr *weights = epctx_node_attr(&nodes[i], EPCTX_WEIGHTS_ATTR);
+        const epctx_attr *weights;
         if (epctx_str_is(nodes[i].op_type, EPCTX_OP_TYPE) &&
             epctx_str_is(nodes[i].domain, EPCTX_DOMAIN) &&
             epctx__load_claims(l, source != NULL ? source->s : epctx_str_of(NULL))) {
             EPCTX__TRY(epctx__load_add(l, i, &bound, error));
             EPCTX__TRY(epctx_epnode_from_record(&nodes[i], &bound->node, error));
+            EPCTX__TRY(epctx_node_get_attr(&nodes[i], EPCTX_WEIGHTS_ATTR, EPCTX_ATTR_STRING,
+                                           &weights, error));
             bound->weights = weights != NULL ? weights->s : epctx_str_of(NULL);
         }
     }
@@ -20161,6 +20389,16 @@ static void epctx__load_stamped(epctx__made *m, const epctx_node_view *view, epc
     bound->made[1] = m->binary.hash;
 }
 
+static epctx_status epctx__load_weights_attr(epctx_bound *bound, epctx_error *error) {
+    epctx_attr_view attr;
+    epctx_status status;
+    if (!epctx_view_node_find_attr(&bound->view, EPCTX_WEIGHTS_ATTR, &attr)) return EPCTX_OK;
+    status = epctx__attr_type_check(attr.type, EPCTX_ATTR_STRING, error);
+    bound->weights = attr.s;
+    epctx_blame(error, NULL, &bound->node.name, EPCTX_WEIGHTS_ATTR);
+    return status;
+}
+
 static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
     const char *source = l->loaded->backend->source;
     epctx_cursor it = epctx_view_graph_nodes(epctx_model_graph(l->model));
@@ -20175,7 +20413,7 @@ static epctx_status epctx__load_views(epctx__loading *l, epctx_error *error) {
             EPCTX__TRY(epctx__load_add(l, index, &bound, error));
             EPCTX__TRY(epctx_view_read_epnode(&node, &bound->node, error));
             bound->view = node;
-            bound->weights = epctx_view_node_attr_str(&node, EPCTX_WEIGHTS_ATTR);
+            EPCTX__TRY(epctx__load_weights_attr(bound, error));
         }
         epctx__load_stamped(&made, &node, bound);
     }

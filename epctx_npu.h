@@ -7147,29 +7147,13 @@ EPCTX_API bool epctx_npu_weight_at(const epctx_npu_context *context, uint32_t in
     return true;
 }
 
-/* As many graph names as fit: "'a', 'b', ...", or "none". */
-static void epctx__graph_names(const epctx_npu_context *context, epctx_text *text) {
-    size_t i, room;
-    epctx_text_put(text, epctx_str_of(context->graph_count == 0 ? "none" : ""));
-    for (i = 0; i < context->graph_count; i++) {
-        const epctx_str name = context->graphs[i].info.name;
-        epctx_text_put(text, epctx_str_of(i > 0 ? ", " : ""));
-        room = text->capacity - text->size;
-        if (name.size > room || name.size + 10 > room) { /* quotes, comma and "..." take less */
-            epctx_text_put(text, epctx_str_of("..."));
-            return;
-        }
-        epctx_text_put_char(text, '\'');
-        epctx_text_put(text, name);
-        epctx_text_put_char(text, '\'');
-    }
+static epctx_str epctx__graph_name(const void *graphs, size_t index) {
+    return ((const epctx_npu_graph *)graphs)[index].info.name;
 }
 
 EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_str name,
                                       uint64_t hash, const epctx_npu_graph **graph,
                                       epctx_error *error) {
-    char names[200]; /* epctx_fail truncates text to this length */
-    epctx_text text = epctx_text_of(names, sizeof names);
     size_t first = 0, end = context->graph_count;
     epctx_error_clear(error);
     *graph = NULL;
@@ -7190,8 +7174,8 @@ EPCTX_API epctx_status epctx_npu_find(const epctx_npu_context *context, epctx_st
         *graph = g;
         return EPCTX_OK;
     }
-    epctx__graph_names(context, &text);
-    return EPCTX__BLOB(error, CONTEXT, "expected graph '%S', found %s", &name, names);
+    return epctx_fail_no_graph(error, name, context->graphs, context->graph_count,
+                               epctx__graph_name);
 }
 
 /* -- running -- */

@@ -28,6 +28,8 @@ TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
 TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
 PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so \
                   libmistaken_ep.so libbad_ep.so
+# tests/ort/unloadable.c stands before these.
+UNLOADABLE     := epctx_epnode_from_record epctx_ort_context_node_own
 # Plain, under ASan + UBSan and, the threads of ORT's users with it, under ThreadSanitizer.
 PLUGIN_KINDS   := build build/asan build/tsan
 PLUGIN_TESTS   := $(foreach k,$(PLUGIN_KINDS),$(ORT_TESTS:%.c=$(k)/%))
@@ -191,8 +193,9 @@ build/$(1)$(4)epctx_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                           build/$(1)plugin/examples/plugin_ep/device_npu.o $(call npu_of,$(1))
 	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
 build/$(1)$(4)toy_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
-                        build/$(1)plugin/tests/ort/device_toy.o
-	$(2) -shared $$^ $(3) $$(PLUGIN_LIBS) -o $$@
+                        build/$(1)plugin/tests/ort/device_toy.o \
+                        build/$(1)plugin/tests/ort/unloadable.o
+	$(2) -shared $$^ $$(UNLOADABLE:%=-Wl,--wrap=%) $(3) $$(PLUGIN_LIBS) -o $$@
 # What the tests ask of any device, and no more.
 build/$(1)$(4)five_ep$(5): $(PLUGIN_SOURCES:%.c=build/$(1)plugin/%.o) \
                          build/$(1)plugin/tests/ort/device_five.o \

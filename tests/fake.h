@@ -238,6 +238,10 @@ static void fake_unload(void *self, void *context) {
     f->alive--;
 }
 
+static epctx_str fake_name(const void *graphs, size_t index) {
+    return epctx_str_of(((const fake_graph *)graphs)[index].name);
+}
+
 static epctx_status fake_find(void *self, void *context, epctx_str name, uint64_t hash,
                               void **graph, epctx_error *error) {
     fake *f = (fake *)self;
@@ -251,7 +255,7 @@ static epctx_status fake_find(void *self, void *context, epctx_str name, uint64_
         *graph = &c->graphs[i];
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "there is no graph '%S'", &name);
+    return epctx_fail_no_graph(error, name, c->graphs, c->count, fake_name);
 }
 
 static epctx_status fake_info(void *self, void *graph, epctx_graph_info *info, epctx_error *error) {

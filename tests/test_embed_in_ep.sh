@@ -216,7 +216,8 @@ epctx_backend Backend()
 }
 END
 
-# build_plugin COMPILER: $plugin, and $weights, which wants weights as inputs
+# build_plugin COMPILER: $plugin, and $weights, which wants weights as inputs and can be told to
+# spoil its nodes
 build_plugin() {
     plugin=$work/$1/libvector_ep.so weights=$work/$1/libweights_ep.so
     mkdir -p "$work/$1"
@@ -226,14 +227,18 @@ build_plugin() {
         ${CC:-gcc} $common -isystem "$headers" -c examples/plugin_ep/$file.c \
             -o "$work/$1/$file.o" >"$work/log" 2>&1 || return 1
     done
+    # shellcheck disable=SC2086 # a list of words
+    ${CC:-gcc} $common -isystem "$headers" -c tests/ort/unloadable.c \
+        -o "$work/$1.unloadable.o" >"$work/log" 2>&1 || return 1
     compile="$1 $flags $common -Iexamples/embed_in_ep -isystem $headers -DORT_API_MANUAL_INIT"
     # shellcheck disable=SC2086
     { $compile -c examples/embed_in_ep/vector_ep.cc -o "$work/$1/vector_ep.o" &&
         $compile -shared examples/embed_in_ep/vector_device.cc "$work/$1"/*.o -Wl,-z,defs \
             -pthread -o "$plugin" &&
         $compile -shared -DBackend=PlainBackend examples/embed_in_ep/vector_device.cc \
-            -x c++ "$work/weights.inc" -x none "$work/$1"/*.o -Wl,-z,defs -pthread \
-            -o "$weights"; } >"$work/log" 2>&1
+            -x c++ "$work/weights.inc" -x none "$work/$1"/*.o "$work/$1.unloadable.o" \
+            -Wl,--wrap=epctx_epnode_from_record -Wl,--wrap=epctx_ort_context_node_own \
+            -Wl,-z,defs -pthread -o "$weights"; } >"$work/log" 2>&1
 }
 
 # try_cases LABEL LIBRARY PROGRAM CASE...: none fails, each is run
@@ -273,7 +278,7 @@ for cxx in g++ clang++; do
     # shellcheck disable=SC2086
     try_cases weights "$weights" test_plugin $weights_cases
     try_cases weights "$weights" test_plugin_share generate_group generate_by_compile_api
-    try_cases weights "$weights" test_plugin_rows weight_inputs
+    try_cases weights "$weights" test_plugin_rows weight_inputs unloadable_nodes
     if ! [ -x "$build/epctx-conformance" ]; then
         echo "skip embed_in_ep $cxx conformance: $build/epctx-conformance is not built"
         continue

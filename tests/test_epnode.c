@@ -273,6 +273,151 @@ TEST(from_record) {
     CHECK_STR(error.attribute, "source");
 }
 
+/* -- before a node is written -- */
+
+static const epctx_attr *own_attr(epctx_attr *attr, const char *name, epctx_attr_type type) {
+    memset(attr, 0, sizeof *attr);
+    attr->name = epctx_str_of(name);
+    attr->type = type;
+    return attr;
+}
+
+static epctx_status check_node(const epctx_epnode *node, const epctx_attr *own, size_t count,
+                               epctx_error *error) {
+    epctx_arena arena;
+    epctx_status status;
+    epctx_arena_init(&arena, NULL);
+    status = epctx_epnode_check(node, own, count, &arena, error);
+    epctx_arena_free(&arena);
+    return status;
+}
+
+/* What can never be loaded is refused, with node, attribute, what is expected and found. */
+TEST(never_loads) {
+    static char long_path[EPCTX_PATH_MAX + 1];
+    static const struct {
+        const char *source;
+        int64_t main_context, embed_mode;
+        const char *context, *attribute, *message; /* NULL: it loads */
+    } rows[] = {
+        {"NPU", 1, 1, "payload", NULL, NULL},
+        {"NPU", 1, 0, "a/b.bin", NULL, NULL},
+        {"NPU", 0, 1, "", NULL, NULL},
+        {"NPU", 0, 0, "", NULL, NULL},
+        {"TensorrtExecutionProvider", 0, 1, "payload", NULL, NULL}, /* each has its own */
+        {"openvinoexecutionprovider", 0, 0, "b.xml", NULL, NULL},   /* one of two EPs reads it */
+        {"OpenVINOExecutionProvider", 0, 0, "b.xml", NULL, NULL},
+        {"", 0, 0, "", "source", "is empty, the name of the EP is expected"}, /* all zero */
+        {"NPU", 7, 1, "payload", "main_context", "is 7, must be 0 or 1"},
+        {"NPU", -1, 1, "", "main_context", "is -1, must be 0 or 1"},
+        {"NPU", 1, 2, "payload", "embed_mode", "is 2, must be 0 or 1"},
+        {"NPU", 0, INT64_MIN, "", "embed_mode", "must be 0 or 1"},
+        {"NPU", 1, 1, "", "ep_cache_context", "embed_mode 1 need the payload here"},
+        {"NPU", 1, 0, "", "ep_cache_context", "embed_mode 0 need the path here"},
+        {"NPU", 1, 0, "/tmp/evil.bin", "ep_cache_context", "is absolute"},
+        {"NPU", 1, 0, "../up.bin", "ep_cache_context", "contains '..'"},
+        {"NPU", 1, 0, "C:\\a.bin", "ep_cache_context", "is absolute"},
+        {"NPU", 1, 0, "\x01secret", "ep_cache_context", "expected a path, found 7 bytes"},
+        {"NPU", 1, 0, long_path, "ep_cache_context", "expected a path, found 4096 bytes"},
+        {"OpenVINOExecutionProvider", 0, 0, "/b.xml", "ep_cache_context", "is absolute"},
+        {"NPU", 0, 1, "payload", "main_context", "is 0, expected 1: ep_cache_context has 7 bytes"},
+        {"NPU", 0, 0, "a.bin", "main_context", "is 0, expected 1: ep_cache_context has 5 bytes"},
+    };
+    epctx_attr own;
+    memset(long_path, 'x', EPCTX_PATH_MAX);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        epctx_epnode node = epctx_epnode_default();
+        epctx_error error;
+        epctx_status status;
+        node.name = epctx_str_of("n1");
+        node.source = epctx_str_of(rows[i].source);
+        node.main_context = rows[i].main_context;
+        node.embed_mode = rows[i].embed_mode;
+        node.ep_cache_context = epctx_str_of(rows[i].context);
+        status = check_node(&node, NULL, 0, &error);
+        if (rows[i].attribute == NULL) {
+            CHECK(status == EPCTX_OK, "row %zu: %s", i, error.message);
+            continue;
+        }
+        CHECK(status == EPCTX_ERR_BACKEND, "row %zu: %d", i, (int)status);
+        CHECK_STR(error.attribute, rows[i].attribute);
+        CHECK_STR(error.node, "n1");
+        CHECK_HAS(error.message, rows[i].message);
+        CHECK(strstr(error.message, "secret") == NULL, "%s", error.message);
+        CHECK_INT(check_node(&node, NULL, 0, NULL), EPCTX_ERR_BACKEND);
+    }
+    /* QNN's other context stands for it. */
+    {
+        epctx_epnode node = epctx_epnode_default();
+        epctx_error error;
+        node.source = epctx_str_of("QNN");
+        own_attr(&own, "ep_dlc_context", EPCTX_ATTR_STRING);
+        CHECK_INT(check_node(&node, NULL, 0, &error), EPCTX_ERR_BACKEND);
+        CHECK_INT(check_node(&node, &own, 1, &error), EPCTX_OK);
+    }
+}
+
+TEST(own_attributes) {
+    epctx_epnode node = epctx_epnode_default();
+    epctx_attr own[3];
+    epctx_error error;
+    node.name = epctx_str_of("n1");
+    node.source = epctx_str_of("NPU");
+    node.ep_cache_context = epctx_str_of("payload");
+    own_attr(&own[0], "lanes", EPCTX_ATTR_INT);
+    own_attr(&own[1], EPCTX_WEIGHTS_ATTR, EPCTX_ATTR_STRING);
+    own_attr(&own[2], "sourc", EPCTX_ATTR_STRING);
+    CHECK_OK(check_node(&node, own, 3, &error), error);
+    own[2].name = epctx_str_of("lanes");
+    CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
+    CHECK_STR(error.attribute, "lanes");
+    CHECK_HAS(error.message, "own attribute 2 is there already: each is expected once");
+    own[2].name = epctx_str_of("");
+    CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
+    CHECK_HAS(error.message, "node 'n1': own attribute 2 has no name, one is expected");
+    own_attr(&own[2], "table", EPCTX_ATTR_TENSOR);
+    CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
+    CHECK_STR(error.attribute, "table");
+    CHECK_HAS(error.message, "has type 4 (TENSOR) and no value");
+#define OF_SCHEMA(id, text, type, member) \
+    own_attr(&own[2], text, EPCTX_ATTR_##type); \
+    CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND); \
+    CHECK_STR(error.attribute, text); \
+    CHECK_HAS(error.message, "own attribute 2 has this name of the schema"); \
+    CHECK_STR(error.node, "n1");
+    EPCTX_EPNODE_ATTR_LIST(OF_SCHEMA)
+#undef OF_SCHEMA
+}
+
+/* An attribute of the EP's own: of the type that is asked for, absent, or an error. */
+TEST(typed_attribute) {
+    epctx_attr attr;
+    epctx_node record = {0};
+    const epctx_attr *found;
+    epctx_error error;
+    record.name = epctx_str_of("r");
+    record.attrs = &attr;
+    record.attr_count = 1;
+    for (int type = EPCTX_ATTR_FLOAT; type <= EPCTX_ATTR_STRINGS; type++) {
+        own_attr(&attr, "lanes", (epctx_attr_type)type);
+        for (int wanted = EPCTX_ATTR_FLOAT; wanted <= EPCTX_ATTR_STRINGS; wanted++) {
+            char text[80];
+            epctx_status status =
+                epctx_node_get_attr(&record, "lanes", (epctx_attr_type)wanted, &found, &error);
+            CHECK_INT(status, wanted == type ? EPCTX_OK : EPCTX_ERR_GRAPH);
+            CHECK_TRUE(found == (wanted == type ? &attr : NULL));
+            if (status == EPCTX_OK) continue;
+            snprintf(text, sizeof text, "has attribute type %d (%s), expected %s", type,
+                     epctx_attr_type_name(type), epctx_attr_type_name(wanted));
+            CHECK_HAS(error.message, text);
+            CHECK_STR(error.attribute, "lanes");
+            CHECK_STR(error.node, "r");
+        }
+    }
+    CHECK_INT(epctx_node_get_attr(&record, "lane", EPCTX_ATTR_INT, &found, &error), EPCTX_OK);
+    CHECK_TRUE(found == NULL);
+}
+
 /* Inputs are variadic: none, and hundreds. */
 TEST(many_inputs) {
     static const size_t counts[] = {0, 1, 300};
@@ -417,6 +562,9 @@ int main(int argc, char **argv) {
     RUN(bad_values);
     RUN(other_domains);
     RUN(from_record);
+    RUN(never_loads);
+    RUN(own_attributes);
+    RUN(typed_attribute);
     RUN(many_inputs);
     RUN(round_trip);
     RUN(genuine);

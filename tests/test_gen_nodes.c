@@ -316,13 +316,15 @@ TEST(refused_nodes) {
         wish *make;
         const char *what, *expected;
     } rows[] = {
-        {twice, "attribute 1, 'index', which is there already", "each is expected once"},
-        {reserved, "attribute 0, 'main_context'", "one of the EP's own is expected"},
-        {reserved_weights, "attribute 0, 'epctx_weights'", "one of the EP's own is expected"},
-        {nameless_attr, "attribute 0 without a name", "node_fn"},
-        {no_tensor, "attribute 't' of type 4 (TENSOR)", "a value of a type from FLOAT to STRINGS"},
-        {other_type, "attribute 't' of type 77", "a value of a type from FLOAT to STRINGS"},
-        {no_strings, "attribute 's' of type 8 (STRINGS)", "a value"},
+        {twice, "attribute 'index': own attribute 1 is there already", "each is expected once"},
+        {reserved, "attribute 'main_context': own attribute 0 has this name of the schema",
+         "a name of the EP's own is expected"},
+        {reserved_weights, "attribute 'epctx_weights': epctx makes this one",
+         "an attribute of the EP's own is expected"},
+        {nameless_attr, "own attribute 0 has no name", "node_fn: "},
+        {no_tensor, "attribute 't': has type 4 (TENSOR)", "one of a type from FLOAT to STRINGS"},
+        {other_type, "attribute 't': has type 77", "one of a type from FLOAT to STRINGS"},
+        {no_strings, "attribute 's': has type 8 (STRINGS) and no value", "expected"},
         {no_list, "2 outputs and", "no list"},
         {no_name, "gave no name", "one is expected"},
         {unknown_input, "input 1, 'nowhere'", "one of the 1 inputs and 0 weight inputs"},

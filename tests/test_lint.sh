@@ -59,6 +59,10 @@ lint.value(model.graph.value_info, "a", 1, (1, 2))
 model.metadata_props.add(key="ep_compatibility_info.QNNExecutionProvider",
                          value="6:2.30.0:2.20.0:3.3.3:73:0")
 save(model, "model_ctx.onnx")
+looks = make("plain")
+looks.CopyFrom(model)
+lint.put(looks.graph.node[0], "source", "TensorrtExecutionProvider")
+save(looks, "looks_ctx.onnx")
 lint.put(model.graph.node[0], "main_context", 0)
 save(model, "lone_ctx.onnx")
 lint.put(model.graph.node[0], "main_context", 1)
@@ -108,6 +112,10 @@ mv "$work/away.bin" "$work/elsewhere/model_qnn.bin"
 epctx ls --context-path "$work/elsewhere/m_ctx.onnx" "$ctx"; said "ls with ep.context_file_path" 0
 epctx get --node part0 --context-path "$work/elsewhere/m_ctx.onnx" "$ctx" context
 said "get of a context in a file" 0 "context bytes"
+epctx get --node part0 --context-path "$work/elsewhere" "$ctx" context
+said "get with a folder, of an EP that does not look" 1 "does not exist"
+epctx get --node part0 --context-path "$work/elsewhere" "$work/looks_ctx.onnx" context
+said "get with a folder, of an EP that looks" 0 "context bytes"
 mv "$work/elsewhere/model_qnn.bin" "$work/model_qnn.bin"
 epctx get --node part1 "$ctx" source; said "get of an attribute" 0 "QNNExecutionProvider"
 epctx get "$ctx" source; said "get without a choice" 1 "select one with --node"

@@ -113,6 +113,126 @@ TEST(foreign) {
     }
 }
 
+/* A path where embed_mode is 1, or absent: the opposite of what a payload as a path is told. */
+TEST(path_as_payload) {
+    static const struct {
+        const char *payload;
+        bool hint;
+    } rows[] = {
+        {"m_fake.bin", true}, {"sub/\xc3\xbf.bin", true}, {"FAKE\001", false}, {"\xff\xfe", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int shared = 0; shared < 2; shared++) {
+            epctx_load_opts opts = {0};
+            fake f = {0};
+            bytes graph = {0}, model;
+            epctx_error error;
+            size_t bound = 0;
+            if (shared) CHECK_OK(epctx_workspace_open(&opts.workspace, NULL, &error), error);
+            add_epnode(&graph, "one", "x", "y", 1, 1, "FakeEP", "part", rows[i].payload,
+                       strlen(rows[i].payload));
+            model = new_model(&graph);
+            CHECK_INT(load_bytes(&model, &f, &opts, &bound, &error), EPCTX_ERR_CONTEXT);
+            CHECK_STR(error.attribute, "ep_cache_context");
+            CHECK(rows[i].hint == (strstr(error.message, "embed_mode must be 0") != NULL), "%s",
+                  error.message);
+            bytes_free(&model);
+            bytes_free(&graph);
+            epctx_workspace_close(opts.workspace);
+        }
+    }
+}
+
+/* Which attribute names a graph that is not there; a backend tells which are (fail_no_graph). */
+TEST(no_such_graph) {
+    for (int shared = 0; shared < 2; shared++) {
+        epctx_load_opts opts = {0};
+        fake f = {0};
+        bytes graph = {0}, model;
+        epctx_error error;
+        size_t bound = 0;
+        if (shared) CHECK_OK(epctx_workspace_open(&opts.workspace, NULL, &error), error);
+        add_epnode(&graph, "one", "x", "y", 1, 1, "FakeEP", "more", two_graphs,
+                   sizeof two_graphs - 1);
+        add_epnode(&graph, "two", "x", "z", 0, 1, "FakeEP", "nope", "", 0);
+        model = new_model(&graph);
+        CHECK_INT(load_bytes(&model, &f, &opts, &bound, &error), EPCTX_ERR_CONTEXT);
+        CHECK_HAS(error.message, "node 'two': attribute 'partition_name': context binary: "
+                                 "expected graph 'nope', found 'more', 'left'");
+        bytes_free(&model);
+        bytes_free(&graph);
+        epctx_workspace_close(opts.workspace);
+    }
+}
+
+static epctx_str numbered(const void *graphs, size_t index) {
+    return ((const epctx_str *)graphs)[index];
+}
+
+/* As many names as there is room for. */
+TEST(fail_no_graph) {
+    static char word[1000];
+    epctx_str names[64];
+    epctx_error error;
+    for (size_t i = 0; i < 64; i++) names[i] = epctx_str_of("graph");
+    epctx_error_clear(&error);
+    CHECK_INT(epctx_fail_no_graph(&error, epctx_str_of("x"), names, 0, numbered),
+              EPCTX_ERR_CONTEXT);
+    CHECK_HAS(error.message, "expected graph 'x', found none");
+    epctx_error_clear(&error);
+    epctx_fail_no_graph(&error, epctx_str_of("x"), names, 2, numbered);
+    CHECK_HAS(error.message, "found 'graph', 'graph'");
+    epctx_error_clear(&error);
+    epctx_fail_no_graph(&error, epctx_str_of("x"), names, 64, numbered);
+    CHECK_HAS(error.message, "'graph', ...");
+    CHECK(strlen(error.message) < 300, "%zu", strlen(error.message));
+    memset(word, 'w', sizeof word - 1);
+    names[0] = epctx_str_of(word);
+    epctx_error_clear(&error);
+    epctx_fail_no_graph(&error, epctx_str_of("x"), names, 2, numbered);
+    CHECK_HAS(error.message, "found ...");
+    CHECK_INT(epctx_fail_no_graph(NULL, epctx_str_of("x"), names, 64, numbered), EPCTX_ERR_CONTEXT);
+}
+
+/* Weights are named by text, or not at all: with another type the graph would run without. */
+TEST(weights_of_another_type) {
+    fake f = {0};
+    epctx_backend backend = fake_backend(&f);
+    bytes graph = {0}, node, model;
+    epctx_error error;
+    epctx_loaded loaded;
+    epctx_node record = {0};
+    epctx_attr attrs[3];
+    size_t bound = 0;
+    node = new_node("EPContext", "com.microsoft", "one", "x", "y");
+    add_attr_str(&node, "source", "FakeEP", 6);
+    add_attr_str(&node, "ep_cache_context", two_graphs, sizeof two_graphs - 1);
+    add_attr_str(&node, "partition_name", "more", 4);
+    add_attr_int(&node, EPCTX_WEIGHTS_ATTR, 1);
+    put_child(&graph, 1, &node);
+    model = new_model(&graph);
+    CHECK_INT(load_bytes(&model, &f, NULL, &bound, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "node 'one': attribute 'epctx_weights': has attribute type 2 (INT)");
+    memset(attrs, 0, sizeof attrs);
+    attrs[0].name = epctx_str_of("source");
+    attrs[0].type = EPCTX_ATTR_STRING;
+    attrs[0].s = epctx_str_of("FakeEP");
+    attrs[1].name = epctx_str_of(EPCTX_WEIGHTS_ATTR);
+    attrs[1].type = EPCTX_ATTR_INT;
+    attrs[2].name = epctx_str_of("ep_cache_context");
+    attrs[2].type = EPCTX_ATTR_STRING;
+    attrs[2].s = epctx_str_of(two_graphs);
+    record.name = epctx_str_of("one");
+    record.op_type = epctx_str_of(EPCTX_OP_TYPE);
+    record.domain = epctx_str_of(EPCTX_DOMAIN);
+    record.attrs = attrs;
+    record.attr_count = 3;
+    CHECK_INT(epctx_load_nodes(&loaded, &record, 1, &backend, NULL, &error), EPCTX_ERR_GRAPH);
+    CHECK_HAS(error.message, "attribute 'epctx_weights': has attribute type 2 (INT), expected");
+    bytes_free(&model);
+    bytes_free(&graph);
+    CHECK_INT(f.alive, 0);
+}
+
 TEST(buffers) {
     fake f = {0};
     vault v;
@@ -644,7 +764,7 @@ TEST(second_folder) {
         {"link.bin", "two", NULL, "leaves the model's folder through a link"},
         {"empty.bin", "two", NULL, "is empty (0 bytes)"},
         {"../two/second.bin", "two", NULL, "'../two/second.bin'"},
-        {"away.bin", "two", NULL, "leaves the model's folder through a link"},
+        {"away.bin", "two", NULL, "leaves the second folder through a link"},
     };
     clear_root();
     CHECK_TRUE(mkdir(at("out"), 0777) == 0 && mkdir(at("two"), 0777) == 0);
@@ -723,7 +843,9 @@ TEST(told) {
         {1, FROM_FILES, two_graphs,
          "0 node 'one' loads its context, 38 bytes in the model; "
          "0 node 'two' loads its context, 38 bytes in the model; "},
-        {0, FROM_APPLICATION, "k:a", "0 node 'one' loads its context, 38 bytes from 'k:a'; "},
+        {0, FROM_APPLICATION, "k:a",
+         "0 node 'one' loads its context, 38 bytes from the application's buffer "
+         "'k:a'; "},
     };
     noter n[2];
     fake f = {0};
@@ -1738,6 +1860,10 @@ int main(int argc, char **argv) {
     if (!make_root()) return 1;
     RUN(buffers);
     RUN(foreign);
+    RUN(path_as_payload);
+    RUN(no_such_graph);
+    RUN(fail_no_graph);
+    RUN(weights_of_another_type);
     RUN(buffer_names);
     RUN(buffer_names_are_paths);
     RUN(buffer_names_that_end);

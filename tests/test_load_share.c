@@ -163,7 +163,7 @@ TEST(secondary_contexts) {
     /* With it node two looks into o.bin, which has no graph of that name. */
     profile.traits |= EPCTX_SECONDARY_CONTEXT;
     CHECK_INT(load_one(NULL, model, &backend, NULL, &opts, &bound, &error), EPCTX_ERR_CONTEXT);
-    CHECK_HAS(error.message, "there is no graph 'part'");
+    CHECK_HAS(error.message, "expected graph 'part', found '");
     CHECK_HAS(error.message, "two");
     make_file(at("o.bin"), part_binary, strlen(part_binary));
     f.loads = 0;

@@ -2133,6 +2133,50 @@ TEST(binary_beside_the_one_of_the_stamp) {
     epctx_model_close(&model);
 }
 
+/* An existing folder as ep.context_file_path: that of the binary for an EP that looks, and not for
+ * others. */
+TEST(binary_in_a_folder) {
+    static const struct {
+        const char *source, *name; /* of the folder */
+        bool looks;
+    } rows[] = {{"TensorrtExecutionProvider", "d", true},
+                {"TensorrtExecutionProvider", "d/", true},
+                {"TensorrtExecutionProvider", "d/none.onnx", true}, /* a file in it, for all */
+                {"X", "d/", true},
+                {"X", "d", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const part one[] = {{"a", 1, 0, rows[i].source, "a.engine"}};
+        const epctx_profile *profile = epctx_profile_of(epctx_str_of(rows[i].source));
+        char key[80], room[EPCTX_PATH_MAX], path[EPCTX_PATH_MAX];
+        epctx_error error;
+        epctx_model model;
+        epctx_str folder;
+        clear_root();
+        CHECK_INT(mkdir(at("d"), 0777), 0);
+        make_parts(one, 1);
+        make_text("a.engine", "abc");
+        make_text("d/a.engine", "xyz");
+        snprintf(key, sizeof key, "%s%s", EPCTX_BUILD_PREFIX, rows[i].source);
+        CHECK_INT(epctx_model_open_file(&model, at("m.onnx"), NULL, &error), EPCTX_OK);
+        CHECK_INT(
+            epctx_edit_set_metadata(&model, epctx_str_of(key), epctx_str_of(ABC_STAMP), &error),
+            EPCTX_OK);
+        CHECK_INT(epctx_model_check_binary(&model, at(rows[i].name), &error),
+                  rows[i].looks ? EPCTX_ERR_VERSION : EPCTX_OK);
+        CHECK_OK(epctx_profile_path_base(profile, epctx_io_files(), epctx_str_of(model.path),
+                                         at(rows[i].name), room, &folder, &error),
+                 error);
+        snprintf(path, sizeof path, "%s", at(rows[i].looks ? "d/" : ""));
+        CHECK_MEM(folder.data, folder.size, path, strlen(path));
+        CHECK_OK(epctx_profile_path_base(profile, epctx_io_files(), epctx_str_of(model.path), NULL,
+                                         room, &folder, &error),
+                 error);
+        CHECK_MEM(folder.data, folder.size, at(""), strlen(at("")));
+        epctx_model_close(&model);
+        CHECK_TRUE(remove(at("d/a.engine")) == 0 && remove(at("d")) == 0);
+    }
+}
+
 /* The stamp says how many graphs are in the binary of the primary node, not in those of others. */
 TEST(one_graph_of_the_stamp) {
     static const part parts[] = {
@@ -2850,6 +2894,7 @@ int main(int argc, char **argv) {
     RUN(binary_of_the_stamp);
     RUN(binaries_of_many_stamps);
     RUN(binary_beside_the_one_of_the_stamp);
+    RUN(binary_in_a_folder);
     RUN(one_graph_of_the_stamp);
     RUN(names_of_one_graph_each);
     RUN(contexts_of_nodes);

@@ -1554,6 +1554,13 @@ TEST(other_shape_than_compiled) {
     add_context(&m, &c, "ctx", "x,z", "y");
     CHECK_TRUE(save_model("p.onnx", &m));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "1 inputs, the node has 2");
+    /* The same value twice: ORT's fused node has one input. */
+    onnx_begin(&m);
+    onnx_input(&m.graph, "x", 2, dims23);
+    onnx_output(&m.graph, "y", 2, dims23);
+    add_context(&m, &c, "ctx", "x,x", "y");
+    CHECK_TRUE(save_model("p.onnx", &m));
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "1 inputs, the node has 2");
 }
 
 /* Promises ORT asks of an EP and this one does not make. */

@@ -398,7 +398,7 @@ while read -r code name text; do mistake "$code" "$name" "$text"; done <<'END'
 1 begin_fails the SDK is not well in begin_fn
 1 compile_fails the SDK is not well in compile_fn
 1 compile_fails_silently the backend failed
-1 compile_forgets the context has no graph 'MineExecutionProvider_
+1 compile_forgets expected graph 'MineExecutionProvider_
 1 hash_forgotten is of another generation: expected
 1 finish_fails the SDK is not well in finish_fn
 1 finish_forgets finish_fn of MineExecutionProvider makes an empty binary

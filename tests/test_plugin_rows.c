@@ -937,7 +937,9 @@ TEST(named_buffers_fail) {
     CHECK_ORT_FAILS(make_session(&spec), ORT_RUNTIME_EXCEPTION, "half of it is lost");
     store.freed = false;
     store.empty = true;
-    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "gave no bytes");
+    CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "gave no bytes for '");
+    CHECK_HAS(ort_text, ": node '");
+    CHECK_HAS(ort_text, "': attribute 'ep_cache_context': the application's read callback");
     store.empty = false;
     store.data[0] ^= 1;
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH, "");
@@ -1003,7 +1005,7 @@ TEST(own_attribute_of_another_type) {
     c.remark_number = 7;
     CHECK_TRUE(make_context("n_ctx.onnx", &c));
     CHECK_ORT_FAILS(make_session(&spec), ORT_INVALID_GRAPH,
-                    "attribute 'remark': expected a STRING, found INT");
+                    "attribute 'remark': has attribute type 2 (INT), expected STRING");
     CHECK_HAS(ort_text, "node 'ctx'");
 }
 
@@ -1444,12 +1446,12 @@ TEST(wrong_nodes) {
         const char *wish, *what, *expected;
         OrtErrorCode code;
     } rows[] = {
-        {"twice", "attribute 6, 'lanes', which is there already", "each is expected once",
+        {"twice", "attribute 'lanes': own attribute 6 is there already", "each is expected once",
          ORT_EP_FAIL},
-        {"reserved", "attribute 0, 'source', which epctx makes", "one of the EP's own is expected",
-         ORT_EP_FAIL},
+        {"reserved", "attribute 'source': own attribute 0 has this name of the schema",
+         "a name of the EP's own is expected", ORT_EP_FAIL},
         {"input", "input 0, 'nowhere'", "one of the 1 inputs and 0 weight inputs", ORT_EP_FAIL},
-        {"tensor", "attribute 'table' of an EPContext node is a TENSOR",
+        {"tensor", "': attribute 'table' is a TENSOR",
          "expected INT, FLOAT, STRING or a list of them", ORT_NOT_IMPLEMENTED},
     };
     const char *found = "";
@@ -1462,6 +1464,46 @@ TEST(wrong_nodes) {
         CHECK_HAS(ort_text, rows[i].expected);
         CHECK_INT(count_files(), 1);
     }
+}
+
+/* Nodes that could never be loaded are not written: epctx_ort_context_node_create, from C and by
+ * epctx::MakeNode. tests/ort/unloadable.c spoils them. */
+TEST(unloadable_nodes) {
+    static const struct {
+        const char *wish, *attribute, *what;
+    } rows[] = {
+        {"zeroed", "source", "is empty, the name of the EP is expected"},
+        {"source", "source", "is empty, the name of the EP is expected"},
+        {"main_context", "main_context", "is 7, must be 0 or 1"},
+        {"embed_mode", "embed_mode", "is 2, must be 0 or 1"},
+        {"secondary", "main_context", "is 0, expected 1: ep_cache_context has"},
+        {"payload", "ep_cache_context", "is empty: main_context 1 and embed_mode"},
+        {"path", "ep_cache_context", "path '/tmp/evil.bin' is absolute"},
+        {"own_twice", "lanes", "own attribute 1 is there already: each is expected once"},
+        {"own_of_schema", "source", "own attribute 0 has this name of the schema"},
+        {"own_nameless", NULL, "own attribute 0 has no name"},
+    };
+    /* Each fills in its way what it writes in the other mode. */
+    static const char *const embeds[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
+                                         NULL};
+    ort_spec spec = spec_of(in_folder("m.onnx"));
+    spec.config = strcmp(ep->label, "toy") == 0 ? generate : embeds;
+    CHECK_TRUE(make_one("m.onnx"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[200];
+        bool made;
+        CHECK_TRUE(setenv("EPCTX_TEST_NODE", rows[i].wish, 1) == 0);
+        made = make_session(&spec);
+        unsetenv("EPCTX_TEST_NODE");
+        CHECK(!made, "%s", rows[i].wish);
+        CHECK_INT(ort_code, ORT_EP_FAIL);
+        snprintf(text, sizeof text, rows[i].attribute ? "': attribute '%s': %s" : "%s%s",
+                 rows[i].attribute ? rows[i].attribute : "", rows[i].what);
+        CHECK_HAS(ort_text, text);
+        CHECK_HAS(ort_text, "node '");
+        CHECK_INT(count_files(), 1);
+    }
+    CHECK_ORT(make_session(&spec));
 }
 
 /* ORT finds the node by the name of the fused one, which stays. Two partitions of one name: the
@@ -1488,6 +1530,8 @@ static const ort_case cases[] = {
     ORT_CASE_OF("toy", weight_inputs),
     ORT_CASE_OF("weights", weight_inputs), /* the example in C++ with another device */
     ORT_CASE_OF("toy", wrong_nodes),
+    ORT_CASE_OF("toy", unloadable_nodes),
+    ORT_CASE_OF("weights", unloadable_nodes), /* the example in C++ */
     ORT_CASE_OF("toy", named_nodes),
     ORT_CASE(contradictory_options),
     ORT_CASE(run_options),
@@ -1512,7 +1556,8 @@ static const ort_case cases[] = {
     ORT_CASE(named_buffers_names),
     ORT_CASE_OF("toy", what_comes_with_the_bytes),
     ORT_CASE_OF("vector", what_comes_with_the_bytes), /* the example in C++ */
-    ORT_CASE_OF("vector", own_attribute_of_another_type),
+    ORT_CASE_OF("toy", own_attribute_of_another_type),
+    ORT_CASE_OF("vector", own_attribute_of_another_type), /* the example in C++ */
     ORT_CASE_OF("toy", data_support),
     ORT_CASE(profile_of_a_session),
     ORT_CASE(profile_of_a_run),

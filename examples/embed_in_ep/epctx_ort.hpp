@@ -413,7 +413,8 @@ inline std::vector<std::string> Names(const OrtNode *node, bool outputs)
 }
 
 // An EPContext node with the attributes of `node`; inputs, outputs and attributes of the EP's own are
-// those of `record`. For an EP that makes its contexts without epctx_ep_begin.
+// those of `record`. For an EP that makes its contexts without epctx_ep_begin. Throws what
+// epctx_epnode_check says of a node that can never be loaded.
 inline Ort::Node MakeNode(const OrtNode *fused, const epctx_node &record, const epctx_epnode &node,
                           epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
 {
@@ -442,7 +443,7 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
             if (node.main_context) node.ep_cache_context = epctx_str_of(binary);
         }
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
-        made.push_back(MakeNode(fused[i], nodes[i], node, ends));
+        made.push_back(MakeNode(fused[i], epctx_ort_context_node_own(&nodes[i]), node, ends));
     }
     for (size_t i = 0; i < count; i++)
         out[i] = made[i].release();

@@ -374,10 +374,10 @@ using Context = std::deque<Graph>; // graphs stay where they are: find_fn gives 
 
 // What comes with the bytes: an attribute of one's own, the file, a log.
 void TellRemark(const epctx_load_in *in) {
-    const epctx_attr *remark = epctx_node_attr(in->record, "remark");
-    if (remark && remark->type != EPCTX_ATTR_STRING)
-        epctx::Fail(EPCTX_ERR_GRAPH, "attribute 'remark': expected a STRING, found %s",
-                    epctx_attr_type_name(static_cast<std::int32_t>(remark->type)));
+    const epctx_attr *remark = nullptr;
+    epctx::Try([&](epctx_error *error) {
+        return epctx_node_get_attr(in->record, "remark", EPCTX_ATTR_STRING, &remark, error);
+    });
     if (!remark || !in->hooks || !in->hooks->log_fn) return;
     const std::string text =
         "remark '" + std::string(remark->s.data, remark->s.size) + "' on '" + in->path + "'";
@@ -416,7 +416,8 @@ void Unload(void *, void *context) {
 
 epctx_status Find(void *, void *context, epctx_str name, std::uint64_t hash, void **out,
                   epctx_error *error) {
-    for (Graph &graph : *static_cast<Context *>(context)) {
+    Context &graphs = *static_cast<Context *>(context);
+    for (Graph &graph : graphs) {
         if (!epctx_str_eq(name, epctx::View(graph.name))) continue;
         if (hash && hash != graph.hash) {
             return epctx_fail(error, EPCTX_ERR_VERSION,
@@ -426,7 +427,10 @@ epctx_status Find(void *, void *context, epctx_str name, std::uint64_t hash, voi
         *out = &graph;
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
+    return epctx_fail_no_graph(
+        error, name, &graphs, graphs.size(), [](const void *all, std::size_t index) {
+            return epctx::View((*static_cast<const Context *>(all))[index].name);
+        });
 }
 
 // Can a context that was made for the node's hardware, by its SDK, run here? The rule is the one

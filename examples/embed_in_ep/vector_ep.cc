@@ -109,19 +109,19 @@ constexpr size_t pruned = SIZE_MAX; // ORT removed an output whose readers it fo
 // By value name: the fused node of a model that was loaded again may have another order.
 std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode *fused,
                            bool outputs, size_t expected) {
+    if (wanted.size() != expected) {
+        epctx::Fail(EPCTX_ERR_CONTEXT, "the context's graph has %u %s, the node has %u",
+                    std::uint64_t{expected}, outputs ? "outputs" : "inputs",
+                    std::uint64_t{wanted.size()});
+    }
     const std::vector<std::string> names = epctx::Names(fused, outputs);
     std::vector<size_t> places;
     for (const std::string &name : wanted) {
         const auto found = std::find(names.begin(), names.end(), name);
-        if (found != names.end())
-            places.push_back(static_cast<size_t>(found - names.begin()));
-        else if (outputs)
-            places.push_back(pruned);
-    }
-    if (places.size() != expected || wanted.size() != expected) {
-        epctx::Fail(EPCTX_ERR_CONTEXT, "the context's graph has %u %s, the node has %u",
-                    std::uint64_t{expected}, outputs ? "outputs" : "inputs",
-                    std::uint64_t{names.size()});
+        if (found == names.end() && !outputs)
+            epctx::Fail(EPCTX_ERR_CONTEXT, "input '%s' is not at the fused node", name.c_str());
+        places.push_back(found == names.end() ? pruned
+                                              : static_cast<size_t>(found - names.begin()));
     }
     return places;
 }

@@ -493,6 +493,10 @@ static epctx_status mine_load(void *self, const epctx_load_in *in, void **out, e
     return EPCTX_OK;
 }
 
+static epctx_str mine_name(const void *graphs, size_t index) {
+    return epctx_str_of(((const mine_loaded *)graphs)[index].graph.name);
+}
+
 static epctx_status mine_find(void *self, void *context, epctx_str name, uint64_t hash,
                               void **graph, epctx_error *error) {
     mine_context *c = (mine_context *)context;
@@ -508,7 +512,7 @@ static epctx_status mine_find(void *self, void *context, epctx_str name, uint64_
         *graph = &c->graphs[i];
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
+    return epctx_fail_no_graph(error, name, c->graphs, c->count, mine_name);
 }
 
 /* --------------------------------------------------------------- 4. running */

@@ -154,11 +154,14 @@ typedef enum epctx_ort_ends {
 } epctx_ort_ends;
 
 /* The node that ORT writes in the place of `fused`, with its name: ORT replaces the one by the
- * other by name. It has the attributes of `node`, and those of `record` that are not in the schema:
- * of every type that OrtApi::CreateOpAttr makes, others are NOT_IMPLEMENTED. The caller owns it. */
+ * other by name. It has the attributes of `node`, and the own ones that `record` has, all of them
+ * as epctx_epnode_check wants them (else EP_FAIL): of every type that OrtApi::CreateOpAttr makes,
+ * others are NOT_IMPLEMENTED. The caller owns it. */
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
                                          const epctx_node *record, const epctx_epnode *node,
                                          epctx_ort_ends ends, epctx_arena *arena, OrtNode **out);
+/* A record of epctx_ep_context_nodes with its own attributes alone, those behind the schema's. */
+epctx_node epctx_ort_context_node_own(const epctx_node *record);
 
 /* --------------------------------------------------------------- buffers.c */
 

@@ -142,9 +142,7 @@ static OrtStatus *ask(const epctx_ort_reader *reader, const char *name, given_by
     EPCTX_ORT_TRY(
         reader->buffers.read_fn(reader->buffers.read_state, name, given->allocator, &data, size));
     given->data = data;
-    if (data && *size) return NULL;
-    return epctx_ort_fail(api, EPCTX_ERR_CONTEXT,
-                          "the application's read callback gave no bytes for '%s'", name);
+    return NULL;
 }
 
 static epctx_status align(given_bytes *given, epctx_mapping *out, epctx_error *error) {
@@ -173,8 +171,14 @@ static epctx_status map_given(void *user, const char *root, const char *name, bo
     epctx_ort_reader_free(reader); /* what another node brought, if it was not asked for */
     reader->refusal = ask(reader, name, given, &out->size);
     out->data = (const uint8_t *)given->data;
-    status = reader->refusal ? epctx_fail(error, EPCTX_ERR_IO, "the application has no bytes")
-                             : align(given, out, error);
+    if (reader->refusal) {
+        status = epctx_fail(error, EPCTX_ERR_IO, "the application has no bytes");
+    } else if (!given->data || out->size == 0) {
+        status = epctx_fail(error, EPCTX_ERR_CONTEXT,
+                            "the application's read callback gave no bytes for '%s'", name);
+    } else {
+        status = align(given, out, error);
+    }
     if (status != EPCTX_OK) unmap_given(NULL, out);
     return status;
 }

@@ -183,6 +183,7 @@ OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *reco
                                                            : EPCTX_ORT_ENDS_FUSED;
     size_t i;
     for (i = 0; i < count; i++) {
+        const epctx_node own = epctx_ort_context_node_own(&nodes[i]);
         epctx_epnode node;
         epctx_error error;
         epctx_error_clear(&error);
@@ -198,7 +199,7 @@ OrtStatus *ep_give_nodes(const ep_session *session, const epctx_ort_record *reco
         }
         node.onnx_model_filename =
             epctx_path_file(epctx_str_of(ep_model_path(session, &records[i])));
-        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &nodes[i], &node, ends,
+        EPCTX_ORT_TRY(epctx_ort_context_node_create(session->api, fused[i], &own, &node, ends,
                                                     arena, &out[i]));
     }
     return NULL;

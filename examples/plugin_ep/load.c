@@ -80,12 +80,13 @@ static bool is_cached(const loader *l, const epctx_node *node) {
     const ep_session *session = l->context->session;
     const char *model = ep_model_path(session, &l->records[0]);
     epctx_epnode content;
+    const epctx_profile *profile = epctx_profile_of(epctx_str_of(session->backend.source));
     epctx_str folder;
-    char path[EPCTX_PATH_MAX];
+    char path[EPCTX_PATH_MAX], room[EPCTX_PATH_MAX];
     return (session->path_flags & EPCTX_PATH_HUGGING_FACE) == 0 &&
            epctx_epnode_from_record(node, &content, NULL) == EPCTX_OK && content.embed_mode == 0 &&
-           epctx_path_base(epctx_str_of(model), epctx_str_of(session->context_path), &folder,
-                           NULL) == EPCTX_OK &&
+           epctx_profile_path_base(profile, epctx_io_private(), epctx_str_of(model),
+                                   session->context_path, room, &folder, NULL) == EPCTX_OK &&
            epctx_path_find(epctx_io_private(), folder, content.ep_cache_context, 0, path,
                            sizeof path, NULL) == EPCTX_ERR_PATH &&
            epctx_path_find(epctx_io_private(), folder, content.ep_cache_context,

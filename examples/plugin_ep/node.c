@@ -79,61 +79,69 @@ OrtStatus *epctx_ort_context_node_read(const epctx_ort_record *record, size_t in
 
 /* ---------------------------------------------------------------- creating */
 
+/* An attribute to be made, and the node that messages name. */
+typedef struct making {
+    const epctx_ort_api *api;
+    const char *node;
+    const epctx_attr *attr;
+    const char *name; /* of the attribute */
+    epctx_arena *arena;
+} making;
+
 /* ORT counts in int. */
-static OrtStatus *make_list(const epctx_ort_api *api, const epctx_attr *attr, const char *name,
-                            const void *data, size_t count, OrtOpAttrType type, OrtOpAttr **out) {
+static OrtStatus *make_list(const making *m, const void *data, size_t count, OrtOpAttrType type,
+                            OrtOpAttr **out) {
     static const char nothing[sizeof(int64_t)] = {0};
+    const bool bytes = m->attr->type == EPCTX_ATTR_STRING;
     if (count > INT32_MAX) {
-        return epctx_ort_fail(api, EPCTX_ERR_LIMIT,
-                              "attribute '%s' has %zu %s, and one of ONNX Runtime holds less than "
-                              "2^31%s",
-                              name, count, attr->type == EPCTX_ATTR_STRING ? "bytes" : "elements",
-                              attr->type == EPCTX_ATTR_STRING ? ": use ep.context_embed_mode=0"
-                                                              : "");
+        return epctx_ort_fail(m->api, EPCTX_ERR_LIMIT,
+                              "node '%s': attribute '%s' has %zu %s, and one of ONNX Runtime holds "
+                              "less than 2^31%s",
+                              m->node, m->name, count, bytes ? "bytes" : "elements",
+                              bytes ? ": use ep.context_embed_mode=0" : "");
     }
-    return api->ort->CreateOpAttr(name, data ? data : nothing, (int)count, type, out);
+    return m->api->ort->CreateOpAttr(m->name, data ? data : nothing, (int)count, type, out);
 }
 
 /* ORT takes the strings of a list as C strings. */
-static OrtStatus *make_strings(const epctx_ort_api *api, const epctx_attr *attr, const char *name,
-                               epctx_arena *arena, OrtOpAttr **out) {
+static OrtStatus *make_strings(const making *m, OrtOpAttr **out) {
+    const epctx_attr *attr = m->attr;
     const char **strings =
-        (const char **)epctx_arena_array(arena, attr->count + 1, sizeof *strings);
+        (const char **)epctx_arena_array(m->arena, attr->count + 1, sizeof *strings);
     size_t i;
-    if (!strings) return epctx_ort_no_memory(api);
+    if (!strings) return epctx_ort_no_memory(m->api);
     for (i = 0; i < attr->count; i++) {
         const epctx_str *s = &attr->strings[i];
         if (s->size && memchr(s->data, '\0', s->size)) {
-            return epctx_ort_fail(api, EPCTX_ERR_UNSUPPORTED,
-                                  "string %zu of attribute '%s' has a NUL inside: ONNX Runtime "
-                                  "takes none",
-                                  i, name);
+            return epctx_ort_fail(m->api, EPCTX_ERR_UNSUPPORTED,
+                                  "node '%s': attribute '%s': string %zu has a NUL inside: ONNX "
+                                  "Runtime takes none",
+                                  m->node, m->name, i);
         }
-        strings[i] = epctx_arena_copy(arena, *s);
-        if (!strings[i]) return epctx_ort_no_memory(api);
+        strings[i] = epctx_arena_copy(m->arena, *s);
+        if (!strings[i]) return epctx_ort_no_memory(m->api);
     }
-    return make_list(api, attr, name, strings, attr->count, ORT_OP_ATTR_STRINGS, out);
+    return make_list(m, strings, attr->count, ORT_OP_ATTR_STRINGS, out);
 }
 
-static OrtStatus *make_attr(const epctx_ort_api *api, const epctx_attr *attr, epctx_arena *arena,
-                            OrtOpAttr **out) {
-    const char *name = epctx_arena_copy(arena, attr->name);
-    if (!name) return epctx_ort_no_memory(api);
+static OrtStatus *make_attr(const epctx_ort_api *api, const char *node, const epctx_attr *attr,
+                            epctx_arena *arena, OrtOpAttr **out) {
+    const making m = {api, node, attr, epctx_arena_copy(arena, attr->name), arena};
+    if (!m.name) return epctx_ort_no_memory(api);
     switch (attr->type) {
-    case EPCTX_ATTR_INT: return api->ort->CreateOpAttr(name, &attr->i, 1, ORT_OP_ATTR_INT, out);
-    case EPCTX_ATTR_FLOAT: return api->ort->CreateOpAttr(name, &attr->f, 1, ORT_OP_ATTR_FLOAT, out);
+    case EPCTX_ATTR_INT: return make_list(&m, &attr->i, 1, ORT_OP_ATTR_INT, out);
+    case EPCTX_ATTR_FLOAT: return make_list(&m, &attr->f, 1, ORT_OP_ATTR_FLOAT, out);
     case EPCTX_ATTR_STRING:
-        return make_list(api, attr, name, attr->s.data, attr->s.size, ORT_OP_ATTR_STRING, out);
-    case EPCTX_ATTR_INTS:
-        return make_list(api, attr, name, attr->ints, attr->count, ORT_OP_ATTR_INTS, out);
+        return make_list(&m, attr->s.data, attr->s.size, ORT_OP_ATTR_STRING, out);
+    case EPCTX_ATTR_INTS: return make_list(&m, attr->ints, attr->count, ORT_OP_ATTR_INTS, out);
     case EPCTX_ATTR_FLOATS:
-        return make_list(api, attr, name, attr->floats, attr->count, ORT_OP_ATTR_FLOATS, out);
-    case EPCTX_ATTR_STRINGS: return make_strings(api, attr, name, arena, out);
+        return make_list(&m, attr->floats, attr->count, ORT_OP_ATTR_FLOATS, out);
+    case EPCTX_ATTR_STRINGS: return make_strings(&m, out);
     default:
         return epctx_ort_fail(api, EPCTX_ERR_UNSUPPORTED,
-                              "attribute '%s' of an EPContext node is a %s, and ONNX Runtime makes "
-                              "none for an EP: expected INT, FLOAT, STRING or a list of them",
-                              name, epctx_attr_type_name((int32_t)attr->type));
+                              "node '%s': attribute '%s' is a %s, and ONNX Runtime makes none for "
+                              "an EP: expected INT, FLOAT, STRING or a list of them",
+                              node, m.name, epctx_attr_type_name((int32_t)attr->type));
     }
 }
 
@@ -220,19 +228,31 @@ static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
     return record_names(api, record->outputs, record->output_count, arena, &out->outputs);
 }
 
+epctx_node epctx_ort_context_node_own(const epctx_node *record) {
+    epctx_node own = *record;
+    for (; own.attr_count > 0 && is_of_schema(own.attrs->name); own.attr_count--) own.attrs++;
+    return own;
+}
+
 static OrtStatus *make_attrs(const epctx_ort_api *api, const epctx_node *record,
                              const epctx_epnode *node, epctx_arena *arena, parts *out) {
     epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     const size_t count = epctx_epnode_attrs(node, attrs);
+    epctx_epnode named = *node;
+    epctx_error error;
     size_t i;
-    out->attrs = (OrtOpAttr **)epctx_arena_array(
-        arena, EPCTX_EPNODE_ATTR_COUNT + record->attr_count, sizeof *out->attrs);
+    named.name = epctx_str_of(out->name);
+    EPCTX_ORT_TRY(epctx_ort_status(
+        api, epctx_epnode_check(&named, record->attrs, record->attr_count, arena, &error), &error));
+    if (record->attr_count > SIZE_MAX - count) return epctx_ort_no_memory(api);
+    out->attrs =
+        (OrtOpAttr **)epctx_arena_array(arena, count + record->attr_count, sizeof *out->attrs);
     if (!out->attrs) return epctx_ort_no_memory(api);
-    for (i = 0; i < count; i++)
-        EPCTX_ORT_TRY(make_attr(api, &attrs[i], arena, &out->attrs[out->attr_count++]));
-    for (i = 0; i < record->attr_count; i++)
-        if (!is_of_schema(record->attrs[i].name))
-            EPCTX_ORT_TRY(make_attr(api, &record->attrs[i], arena, &out->attrs[out->attr_count++]));
+    for (; out->attr_count < count + record->attr_count; out->attr_count++) {
+        i = out->attr_count;
+        EPCTX_ORT_TRY(make_attr(api, out->name, i < count ? &attrs[i] : &record->attrs[i - count],
+                                arena, &out->attrs[i]));
+    }
     return NULL;
 }
 

@@ -445,13 +445,16 @@ static void toy_unload(void *self, void *context) {
 }
 
 /* What comes with the bytes: an attribute of one's own, the file, a log. */
-static void tell_remark(const epctx_load_in *in) {
-    const epctx_attr *remark = epctx_node_attr(in->record, "remark");
+static bool tell_remark(const epctx_load_in *in, epctx_error *error) {
+    const epctx_attr *remark;
     char text[1000];
-    if (!remark || !in->hooks || !in->hooks->log_fn) return;
+    if (epctx_node_get_attr(in->record, "remark", EPCTX_ATTR_STRING, &remark, error) != EPCTX_OK)
+        return false;
+    if (!remark || !in->hooks || !in->hooks->log_fn) return true;
     snprintf(text, sizeof text, "remark '%.*s' on '%s'", (int)remark->s.size, remark->s.data,
              in->path);
     in->hooks->log_fn(in->hooks->user, EPCTX_LOG_INFO, text);
+    return true;
 }
 
 static epctx_status toy_load(void *self, const epctx_load_in *from, void **out,
@@ -494,9 +497,16 @@ static epctx_status toy_load(void *self, const epctx_load_in *from, void **out,
         toy_unload(self, context);
         return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context binary is damaged: graph");
     }
-    tell_remark(from);
+    if (!tell_remark(from, error)) {
+        toy_unload(self, context);
+        return EPCTX_ERR_GRAPH;
+    }
     *out = context;
     return EPCTX_OK;
+}
+
+static epctx_str toy_name(const void *graphs, size_t index) {
+    return ((const toy_graph *)graphs)[index].name;
 }
 
 static epctx_status toy_find(void *self, void *context, epctx_str name, uint64_t hash, void **graph,
@@ -514,7 +524,7 @@ static epctx_status toy_find(void *self, void *context, epctx_str name, uint64_t
         *graph = &c->graphs[i];
         return EPCTX_OK;
     }
-    return epctx_fail(error, EPCTX_ERR_CONTEXT, "the context has no graph '%S'", &name);
+    return epctx_fail_no_graph(error, name, c->graphs, c->count, toy_name);
 }
 
 /* ----------------------------------------------------------------------- run */

@@ -67,12 +67,14 @@ static bool find_node(get_work *work, epctx_node_view *found) {
 static epctx_status get_context(get_work *work, const epctx_node_view *view, epctx_str *value) {
     epctx_epnode node;
     epctx_str folder;
+    char room[EPCTX_PATH_MAX];
     epctx_status status = epctx_view_read_epnode(view, &node, &work->error);
     if (status != EPCTX_OK) return status;
     *value = node.ep_cache_context;
     if (node.embed_mode == 1) return EPCTX_OK;
-    status = epctx_path_base(epctx_str_of(work->file), epctx_str_of(work->context_path), &folder,
-                             &work->error);
+    status = epctx_profile_path_base(epctx_profile_of_node(NULL, view), epctx_io_files(),
+                                     epctx_str_of(work->file), work->context_path, room, &folder,
+                                     &work->error);
     if (status == EPCTX_OK)
         status = epctx_path_map(epctx_io_files(), folder, node.ep_cache_context, cli_path_flags(),
                                 &work->mapping, NULL, &work->error);
