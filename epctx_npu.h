@@ -12503,19 +12503,51 @@ static epctx_status epctx__mask(epctx__compiler *c, uint32_t w, uint64_t first, 
     return epctx__emit_binary(c, EPCTX__BINARY_MUL, w, ones, y);
 }
 
-/* int32 sums of matrices or images: exact partial sums in float, added as integers. */
+/* The largest magnitude that bytes minus zero points can have. */
+static epctx_status epctx__byte_reach(epctx__compiler *c, uint32_t factor, uint64_t *reach) {
+    const epctx__step *s = epctx__dequantize_of(c, factor);
+    const uint32_t zero = s != NULL ? s->in[2] : EPCTX__NONE;
+    const epctx__tensor *t = zero != EPCTX__NONE ? &c->tensors[zero] : NULL;
+    int64_t low, most = 0, z = 0;
+    const void *zeros = NULL;
+    uint64_t i;
+    *reach = 255;
+    if (s == NULL || (t != NULL && (!t->constant || t->outside))) return EPCTX_OK;
+    low = s->params.quantize.type == EPCTX_ONNX_INT8 ? -128 : 0;
+    if (t != NULL) EPCTX__TRY(epctx__data(c, zero, &zeros));
+    for (i = 0; i < (t != NULL ? t->count : 1); i++) {
+        if (t != NULL) z = epctx__load_int((const uint8_t *)zeros, (size_t)i, (uint32_t)t->elem);
+        most = z - low > most ? z - low : most;
+        most = low + 255 - z > most ? low + 255 - z : most;
+    }
+    *reach = (uint64_t)most;
+    return EPCTX_OK;
+}
+
+/* How many products of two factors a float adds up exactly. */
+static epctx_status epctx__exact_depth(epctx__compiler *c, uint32_t a, uint32_t b, uint64_t *most) {
+    uint64_t reach_a, reach_b;
+    EPCTX__TRY(epctx__byte_reach(c, a, &reach_a));
+    EPCTX__TRY(epctx__byte_reach(c, b, &reach_b));
+    *most = (1u << 24) / (reach_a * reach_b);
+    return EPCTX_OK;
+}
+
+/* Sums of matrices or images: whole numbers, as floats where those are exact, else partial sums of
+ * such added as int32. */
 static epctx_status epctx__plain_sums(epctx__compiler *c, bool conv, uint32_t a, uint32_t b,
                                       uint32_t *y) {
-    const uint64_t most = (1u << 24) / (255u * 255u);
     const epctx__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
     const uint32_t along = bs.rank > 1 && !conv ? bs.rank - 2 : (conv ? 1 : 0);
     const uint64_t taps = conv && bs.rank > 2 ? epctx__product(&bs, 2, bs.rank) : 1;
     const uint64_t depth = bs.rank > along ? (uint64_t)bs.dims[along] : 0;
-    const bool slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
-    const uint64_t whole = slice ? depth : epctx__mul(depth, taps);
-    const uint64_t block = slice ? most / taps : most;
-    uint64_t at = 0;
+    uint64_t most, at = 0, whole, block;
     uint32_t sum;
+    bool slice;
+    EPCTX__TRY(epctx__exact_depth(c, a, b, &most));
+    slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
+    whole = slice ? depth : epctx__mul(depth, taps);
+    block = slice ? most / taps : most;
     if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
         (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth))
         return EPCTX__INVALID(c, "the shapes of the inputs do not match");
@@ -12533,7 +12565,7 @@ static epctx_status epctx__plain_sums(epctx__compiler *c, bool conv, uint32_t a,
         EPCTX__TRY(conv ? epctx__conv_of(c, part_a, part_b, EPCTX__NONE, &sum)
                         : epctx__matmul_of(c, part_a, part_b, &sum));
         c->exact = false;
-        EPCTX__TRY(epctx__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
+        if (whole > block) EPCTX__TRY(epctx__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
         if (at > 0) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, *y, sum, &sum));
         *y = sum;
         at += block;
@@ -12541,7 +12573,8 @@ static epctx_status epctx__plain_sums(epctx__compiler *c, bool conv, uint32_t a,
     return EPCTX_OK;
 }
 
-/* int32 sums of products of bytes minus zero points: of matrices, or a convolution of any rank. */
+/* Sums of products of bytes minus zero points, of matrices or a convolution of any rank: whole
+ * numbers, as floats or int32. */
 static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t a, uint32_t b,
                                         uint32_t *y) {
     epctx__shape shape;
@@ -12588,6 +12621,7 @@ static epctx_status epctx__exact_product(epctx__compiler *c, const epctx__factor
     rank = c->tensors[r.v.y].shape.rank;
     if (bias != EPCTX__NONE) {
         if (conv) EPCTX__TRY(epctx__along_axis(c, &bias, rank - 1, 0));
+        EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_INT32, &r.v.y));
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, r.v.y, bias, &r.v.y));
     }
     if (conv && c->tensors[r.v.b].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.b, rank - 1, 0));
@@ -12605,7 +12639,8 @@ static epctx_status epctx__lower_integer(epctx__compiler *c) {
     uint32_t a, b = EPCTX__NONE;
     EPCTX__TRY(epctx__floats_of(c, 0, EPCTX__NONE, 2, conv ? 0 : -2, &a));
     EPCTX__TRY(epctx__floats_of(c, 1, EPCTX__NONE, 3, conv ? 0 : -1, &b));
-    return epctx__integer_sums(c, conv, a, b, &c->y);
+    EPCTX__TRY(epctx__integer_sums(c, conv, a, b, &c->y));
+    return epctx__emit_cast(c, c->y, EPCTX_ONNX_INT32, &c->y);
 }
 
 /* Transposed ones: the products of all places are added up. */
