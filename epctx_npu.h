@@ -3788,7 +3788,7 @@ EPCTX__SUMS_ALONG(double)
 EPCTX__SUMS_ALONG(uint32_t)
 EPCTX__SUMS_ALONG(uint64_t)
 
-/* The same of a type that is a constant where it is inlined. */
+/* Sums of two rows of `type`, which is a constant where this is inlined. */
 static EPCTX__INLINE void epctx__row_sums(uint32_t type, const void *a, const void *b, void *y,
                                           size_t count) {
     switch (type) {
@@ -5560,7 +5560,7 @@ EPCTX__VNNI static inline void epctx__get_some_512(epctx__vector *v, const uint8
     v->i512 = _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
 }
 
-/* The same four bytes in every lane. */
+/* Fills each lane of 32 bits with the four bytes at `bytes`. */
 EPCTX__TARGET static inline void epctx__splat_four_256(epctx__vector *v, const void *bytes) {
     int32_t four;
     memcpy(&four, bytes, sizeof four);
@@ -7925,7 +7925,7 @@ static epctx_status epctx__new_tensor(epctx__compiler *c, int32_t elem, const ep
     return epctx__add_tensor(c, elem, shape, id);
 }
 
-/* The same data with another shape, from element `start` on. */
+/* A tensor of another shape that shows the elements of `source` from `start` on. */
 static epctx_status epctx__alias(epctx__compiler *c, uint32_t source, const epctx__shape *shape,
                                  uint64_t start, uint32_t *id) {
     const epctx__tensor from = c->tensors[source];
@@ -10179,7 +10179,7 @@ static void epctx__geometry_plane(epctx__geometry *g) {
     g->rank = 2;
 }
 
-/* Of a plane. */
+/* The windows `g` over a plane, as commands have them. */
 static epctx_status epctx__plane_window(epctx__compiler *c, const epctx__geometry *g,
                                         epctx__window *w) {
     const epctx__window window = {
@@ -10695,7 +10695,7 @@ static epctx_status epctx__scales_of(epctx__compiler *c, const epctx__step *s, e
     return EPCTX_OK;
 }
 
-/* Whether a bias counts in the unit of the sums of `count` channels: x times that of the weights. */
+/* Whether a bias counts in the unit of the sums of `count` channels: `x` times that of weights. */
 static bool epctx__same_units(float x, const epctx__scales *weights, const epctx__scales *bias,
                               uint32_t count) {
     uint32_t n;
@@ -15764,22 +15764,39 @@ static epctx_status epctx__bytes_move(epctx__integers *w, const epctx__step *s,
     return EPCTX_OK;
 }
 
-/* What no integer step takes: exact sums of the noted product `s`, which the Quantize `to` rounds. */
+/* Whether one step alone reads the result of `s`. */
+static bool epctx__read_once(const epctx__integers *w, const epctx__step *s) {
+    const uint32_t out = w->c->tensors[s->out].buffer;
+    return w->traffic[out].reads == 1 && w->c->buffers[out].place == EPCTX__SCRATCH;
+}
+
+/* What no integer step takes: exact sums of a noted product, which `s` computes, or the step before
+ * if `s` is an activation. The Quantize `to` rounds them. */
 static epctx_status epctx__sum_exactly(epctx__integers *w, const epctx__step *s,
                                        const epctx__grid *y, epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
-    epctx__step made = *s;
-    const epctx__act *act = epctx__act_of(&made);
+    epctx__act act = {EPCTX__ACT_NONE, 0.0f, 0.0f};
     const epctx__shape shape = c->tensors[to->in[0]].shape;
+    epctx__step made;
     epctx__requant fit;
     uint32_t sums;
-    if (s->factors == NULL || to->params.quantize.channels != 1) return EPCTX_OK;
     memset(&fit, 0, sizeof fit);
-    if (act->kind != EPCTX__ACT_NONE && (!(y->scale > 0.0f) || !epctx__requant_of(y, act, &fit)))
+    if (s->op == EPCTX__OP_UNARY) {
+        act = s->params.unary.act;
+        s = epctx__maker(w, s->in[0]);
+        if (s == NULL || !epctx__read_once(w, s)) return EPCTX_OK;
+    }
+    if (s->factors == NULL || to->params.quantize.channels != 1) return EPCTX_OK;
+    made = *s;
+    if (epctx__act_of(&made)->kind != EPCTX__ACT_NONE) {
+        if (act.kind != EPCTX__ACT_NONE) return EPCTX_OK;
+        act = *epctx__act_of(&made);
+    }
+    if (act.kind != EPCTX__ACT_NONE && (!(y->scale > 0.0f) || !epctx__requant_of(y, &act, &fit)))
         return EPCTX_OK;
     c->lowering = true; /* factors and weights are folded */
     EPCTX__TRY(epctx__exact_product(c, s->factors, to->in[1], &sums));
-    if (act->kind != EPCTX__ACT_NONE)
+    if (act.kind != EPCTX__ACT_NONE)
         EPCTX__TRY(epctx__emit_act(c, sums, EPCTX__ACT_CLIP, (float)(fit.low - fit.zero),
                                    (float)(fit.high - fit.zero), &sums));
     c->lowering = false;
@@ -15805,19 +15822,14 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
     const epctx__step *s = epctx__maker(w, q->in[0]);
     epctx__step to = *q;
     epctx__grid y;
-    uint32_t out;
+    if (s == NULL || (s->op != EPCTX__OP_DEQUANTIZE && !epctx__read_once(w, s))) return EPCTX_OK;
     EPCTX__TRY(epctx__grid_of(w->c, q, &y));
-    if (s == NULL) return EPCTX_OK;
-    out = w->c->tensors[s->out].buffer;
-    if (s->op != EPCTX__OP_DEQUANTIZE &&
-        (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
-        return EPCTX_OK;
     if (y.scale > 0.0f) EPCTX__TRY(bytes[s->op](w, s, q, &y, &to, done));
     if (!*done) {
         to = *q;
         EPCTX__TRY(epctx__sum_exactly(w, s, &y, &to, done));
     }
-    to.name = to.op == EPCTX__OP_LOOKUP ? q->name : s->name;
+    to.name = to.op == EPCTX__OP_LOOKUP || to.op == EPCTX__OP_QUANTIZE ? q->name : s->name;
     return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 

@@ -1489,11 +1489,14 @@ def misfits(r):
 
 class Dequantized(Case):
     """A product of floats between DequantizeLinear and QuantizeLinear, which ONNX Runtime makes one
-    on bytes. Inputs as those of QLinearConv; `axes`: of the scales of both operands."""
+    on bytes. Inputs as those of QLinearConv; `axes`: of the scales of both operands; `relu`: on its
+    result, whose zero point is its lowest byte then, so that ONNX Runtime drops it."""
 
-    def __init__(self, op, version, inputs, outputs, axes, **attrs):
+    def __init__(self, op, version, inputs, outputs, axes, relu=False, **attrs):
         super().__init__(op, version, inputs, outputs, 0, 0, **attrs)
-        self.axes = axes
+        self.axes, self.relu = axes, relu
+        if relu:
+            self.inputs[7] = (outputs[0], [], [-128 * (outputs[0] == INT8)], True)
 
     def add_nodes(self, graph):
         floats_of = []
@@ -1510,7 +1513,9 @@ class Dequantized(Case):
                      attrs={"axis": 0 if per else None})
             floats_of.append("f8")
         add_node(graph, self.op, floats_of, ["y"], attrs=self.attrs)
-        add_node(graph, "QuantizeLinear", ["y", "x6", "x7"], ["y0"])
+        if self.relu:
+            add_node(graph, "Relu", ["y"], ["relu"])
+        add_node(graph, "QuantizeLinear", ["relu" if self.relu else "y", "x6", "x7"], ["y0"])
 
 
 # Scales of both operands and of the result: a sum times the first two over the third is next to a
@@ -1574,7 +1579,8 @@ def ties(r):
                 channel = [b[-1]] if len(b) == 2 and r.random() < 0.5 else []
                 given = quantized_factors(r, a, b, types, fixed, channel, r.random() < 0.3)
                 yield Case("QLinearMatMul", 10, given, [types[0]], 0, 0)
-                yield Dequantized("MatMul", 13, given, [types[0]], (None, 1))
+                yield Dequantized("MatMul", 13, list(given), [types[0]], (None, 1),
+                                  r.random() < 0.3)
             for axes, groups in (1, 1), (1, 3), (2, 1), (2, 2), (2, 4), (3, 1), (3, 2):
                 channels, size, kernel = 4 if groups == 4 else 12 * groups, [5] * axes, [3] * axes
                 x, outs = [1, channels] + size, 4 * groups
@@ -1584,7 +1590,8 @@ def ties(r):
                 given = quantized_factors(r, x, w, types, fixed, channel, r.random() < 0.3) + bias
                 pads = r.choice([None, [1] * 2 * axes])
                 yield Case("QLinearConv", 10, given, [types[0]], 0, 0, group=groups, pads=pads)
-                yield Dequantized("Conv", 13, given, [types[0]], (None, 0), group=groups, pads=pads)
+                yield Dequantized("Conv", 13, list(given), [types[0]], (None, 0), r.random() < 0.3,
+                                  group=groups, pads=pads)
             for ta, tb in (0, 0), (0, 1), (1, 0), (1, 1):
                 m, n, k = 3, 5, 270
                 channel = [n] if r.random() < 0.5 else []
@@ -1597,7 +1604,8 @@ def ties(r):
                 yield Case("QGemm", 1, given[:6] + (bias or [None]) + given[6:] * whole_y,
                            [types[0] if whole_y else FLOAT], 0, 0, "com.microsoft", alpha=alpha,
                            **attrs)
-                yield Dequantized("Gemm", 13, given + bias, [types[0]], (None, 1 - tb), **attrs)
+                yield Dequantized("Gemm", 13, given + bias, [types[0]], (None, 1 - tb),
+                                  r.random() < 0.3, **attrs)
 
 
 def edges(r):
