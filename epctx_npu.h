@@ -6504,7 +6504,7 @@ static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_
         l->most_commands = commands > l->most_commands ? commands : l->most_commands;
     }
     if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
-        return EPCTX__BLOB(error, CONTEXT, "%u graph inputs and outputs exceed its I/O tables",
+        return EPCTX__BLOB(error, CONTEXT, "%u inputs and outputs exceed its I/O tables",
                            l->value_count);
     if (!EPCTX__CLEARS &&
         (l->most_commands > l->h.words / (EPCTX__COMMAND_WORDS + EPCTX__OPERAND_WORDS) ||
@@ -6573,7 +6573,7 @@ static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
             !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
             return EPCTX__BLOB(l->error, CONTEXT,
                                "weight %u at %u of %u bytes is misaligned or "
-                               "exceeds its section of %u bytes",
+                               "exceeds its section of %u",
                                (uint64_t)i, offset, size, c->weight_size);
         left -= size;
     }
