@@ -424,7 +424,7 @@ def matmul(op):
 
 def conv(op):
     def make(r):
-        axes = r.choice([1, 2, 2, 3] if op in ("Conv", "ConvTranspose") else [1, 2, 2])
+        axes = r.choice([1, 2, 2, 3])
         absolute = 1e-3
         group = r.choice([1, 1, 1, 2, 3])
         channels = group * r.choice([1, 2, 4, 30 if op != "Conv" else 3, 65 if op != "Conv" else 5])
@@ -1524,9 +1524,9 @@ TIES = [(0.1, 0.3, 0.06), (0.7, 0.3, 0.42), (0.02, 0.05, 0.002), (0.1, 0.1, 0.06
         (0.013, 0.07, 0.00182)]
 
 
-def quantized_factors(r, a, b, types, fixed, channel, wide=False):
+def quantized_factors(r, a, b, types, fixed, channel, wide=False, zeros=False):
     """Inputs of a quantized product whose result lies next to ties. `channel`: shape of the scales
-    of b; `wide`: not all of b minus its zero point fits a byte."""
+    of b; `wide`: not all of b minus its zero point fits a byte; `zeros`: one for each channel."""
     x, w, y = r.choice(TIES)
     ta, tb = types
     low = lambda t: -128 if t == INT8 else 0
@@ -1537,7 +1537,9 @@ def quantized_factors(r, a, b, types, fixed, channel, wide=False):
     scales = [w * r.choice([1, 3, 5]) for _ in range(product(channel))]
     one = lambda v, dims=(): (FLOAT, list(dims), array.array("f", v).tolist(), True)
     return [ints(r, ta, a, za - 4, za + 5), one([x]), (ta, [], [za], True), xb,
-            one(scales, channel), (tb, channel, [zb] * product(channel), True), one([y]),
+            one(scales, channel),
+            (tb, channel, [zb - zeros * r.randint(0, 2) for _ in range(product(channel))], True),
+            one([y]),
             (ta, [], [low(ta) + 100], True)]
 
 
@@ -1571,13 +1573,14 @@ def ties(r):
         for channel in [], [5]:
             for wide in True, False:
                 yield Alone("MatMul", 13, quantized_factors(r, [3, 270], [270, 5], (INT8, UINT8),
-                                                            fixed, channel, wide), [INT8],
+                                                            fixed, channel, wide, True), [INT8],
                             (None, 1))
     for types in BYTES:
         for fixed in True, False:
             for a, b in FACTORS:
                 channel = [b[-1]] if len(b) == 2 and r.random() < 0.5 else []
-                given = quantized_factors(r, a, b, types, fixed, channel, r.random() < 0.3)
+                given = quantized_factors(r, a, b, types, fixed, channel, r.random() < 0.3,
+                                          r.random() < 0.5)
                 yield Case("QLinearMatMul", 10, given, [types[0]], 0, 0)
                 yield Dequantized("MatMul", 13, list(given), [types[0]], (None, 1),
                                   r.random() < 0.3)
@@ -1596,7 +1599,8 @@ def ties(r):
                 m, n, k = 3, 5, 270
                 channel = [n] if r.random() < 0.5 else []
                 given = quantized_factors(r, [k, m] if ta else [m, k], [n, k] if tb else [k, n],
-                                          types, fixed, channel, r.random() < 0.3)
+                                          types, fixed, channel, r.random() < 0.3,
+                                          r.random() < 0.5)
                 bias = [ints(r, INT32, [n], -50, 50, True)] * r.randint(0, 1)
                 attrs = {"transA": ta, "transB": tb}
                 alpha = r.choice([1.0, 0.5, 0.3])
