@@ -3788,7 +3788,7 @@ EPCTX__SUMS_ALONG(double)
 EPCTX__SUMS_ALONG(uint32_t)
 EPCTX__SUMS_ALONG(uint64_t)
 
-/* Sums of rows of any type. Where it is inlined the type is a constant, and one case remains. */
+/* Sums of two rows of `type`, which is a constant where this is inlined. */
 static EPCTX__INLINE void epctx__row_sums(uint32_t type, const void *a, const void *b, void *y,
                                           size_t count) {
     switch (type) {
@@ -5560,7 +5560,7 @@ EPCTX__VNNI static inline void epctx__get_some_512(epctx__vector *v, const uint8
     v->i512 = _mm512_maskz_loadu_epi8(count < 64 ? UINT64_MAX >> (64 - count) : UINT64_MAX, x);
 }
 
-/* The same four bytes in every lane. */
+/* Fills each lane of 32 bits with the four bytes at `bytes`. */
 EPCTX__TARGET static inline void epctx__splat_four_256(epctx__vector *v, const void *bytes) {
     int32_t four;
     memcpy(&four, bytes, sizeof four);
@@ -6504,7 +6504,7 @@ static epctx_status epctx__survey(epctx__blob_loader *l, epctx_span blob, epctx_
         l->most_commands = commands > l->most_commands ? commands : l->most_commands;
     }
     if (l->value_count > l->h.words / EPCTX__WORDS(epctx__value_record))
-        return EPCTX__BLOB(error, CONTEXT, "%u graph inputs and outputs exceed its I/O tables",
+        return EPCTX__BLOB(error, CONTEXT, "%u inputs and outputs exceed its I/O tables",
                            l->value_count);
     if (!EPCTX__CLEARS &&
         (l->most_commands > l->h.words / (EPCTX__COMMAND_WORDS + EPCTX__OPERAND_WORDS) ||
@@ -6573,7 +6573,7 @@ static epctx_status epctx__check_weight_table(const epctx__blob_loader *l) {
             !(epctx__elem_ok(w->elem) || w->elem == 2) || size % w->elem != 0)
             return EPCTX__BLOB(l->error, CONTEXT,
                                "weight %u at %u of %u bytes is misaligned or "
-                               "exceeds its section of %u bytes",
+                               "exceeds its section of %u",
                                (uint64_t)i, offset, size, c->weight_size);
         left -= size;
     }
@@ -7691,6 +7691,7 @@ typedef struct epctx__tensor {
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
     const struct epctx__step *dequantized; /* the folded step that made it from integers */
+    uint32_t viewed;                       /* the tensor whose elements it shows; its own number */
     bool given;                            /* an input of the graph */
 } epctx__tensor;
 
@@ -7723,7 +7724,23 @@ typedef struct epctx__step {
     bool joins;         /* may become part of the step that computes its operand (>>fuse) */
     epctx__pack pack;
     epctx_str name;
+    const struct epctx__factors *factors; /* its result is their product; NULL: unknown */
 } epctx__step;
+
+typedef enum epctx__product_kind {
+    EPCTX__PRODUCT_CONV,
+    EPCTX__PRODUCT_MATMUL,
+    EPCTX__PRODUCT_GEMM
+} epctx__product_kind;
+
+/* What a node on floats multiplies, if that is dequantized bytes (epctx__exact_product). */
+typedef struct epctx__factors {
+    epctx__product_kind kind;
+    epctx_node node;     /* for its attributes */
+    uint32_t floats[2];  /* both operands */
+    epctx__step from[2]; /* the Dequantize steps that make them */
+    uint32_t bias;       /* int32 in the unit of the sums, or NONE */
+} epctx__factors;
 
 /* Names within one graph; its bodies see them, too. */
 typedef struct epctx__name_scope {
@@ -7863,7 +7880,7 @@ static epctx_status epctx__add_tensor(epctx__compiler *c, int32_t elem, const ep
     t->buffer = EPCTX__NONE;
     t->writer = EPCTX__NONE;
     t->uses = 1;
-    *id = (uint32_t)c->tensor_count++;
+    t->viewed = *id = (uint32_t)c->tensor_count++;
     return EPCTX_OK;
 }
 
@@ -7892,7 +7909,7 @@ static epctx_status epctx__new_tensor(epctx__compiler *c, int32_t elem, const ep
     return epctx__add_tensor(c, elem, shape, id);
 }
 
-/* The same data with another shape, from element `start` on. */
+/* A tensor of another shape that shows the elements of `source` from `start` on. */
 static epctx_status epctx__alias(epctx__compiler *c, uint32_t source, const epctx__shape *shape,
                                  uint64_t start, uint32_t *id) {
     const epctx__tensor from = c->tensors[source];
@@ -7909,6 +7926,7 @@ static epctx_status epctx__alias(epctx__compiler *c, uint32_t source, const epct
     t->whole = from.whole;
     t->at = from.at + bytes;
     t->dequantized = t->count == from.count ? from.dequantized : NULL;
+    t->viewed = t->count == from.count ? from.viewed : t->viewed;
     return EPCTX_OK;
 }
 
@@ -10145,7 +10163,7 @@ static void epctx__geometry_plane(epctx__geometry *g) {
     g->rank = 2;
 }
 
-/* The window of a product over planes, of two dimensions. */
+/* The windows `g` over a plane, as commands have them. */
 static epctx_status epctx__plane_window(epctx__compiler *c, const epctx__geometry *g,
                                         epctx__window *w) {
     const epctx__window window = {
@@ -10621,6 +10639,121 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
     return epctx__emit_softmax(c, c->in[0], axis, old ? rank : axis + 1, c->variant != 0, &c->y);
 }
 
+/* -- products of bytes: noted, so that >>integers can compute them from those -- */
+
+/* The Dequantize that made a tensor of floats; NULL: another step did. */
+static const epctx__step *epctx__dequantize_of(const epctx__compiler *c, uint32_t floats) {
+    const epctx__tensor *t = &c->tensors[floats];
+    const uint32_t writer = c->tensors[t->viewed].writer;
+    const epctx__step *s =
+        t->constant || writer == EPCTX__NONE ? t->dequantized : &c->steps[writer];
+    return s != NULL && s->op == EPCTX__OP_DEQUANTIZE ? s : NULL;
+}
+
+/* Whether dequantized values have one scale, or one for each index of `axis` (negative: from the
+ * last on), so that sums along the other axes have one. */
+static bool epctx__scaled_along(const epctx__compiler *c, uint32_t floats, const epctx__step *s,
+                                int32_t axis) {
+    const epctx__quantize *q = &s->params.quantize;
+    const epctx__shape *shape = &c->tensors[floats].shape;
+    const int64_t at = axis < 0 ? (int64_t)shape->rank + axis : axis;
+    return q->channels == 1 ||
+           (at >= 0 && at < (int64_t)shape->rank && q->channels == (uint64_t)shape->dims[at] &&
+            q->inner == epctx__product(shape, (uint32_t)at + 1, shape->rank));
+}
+
+/* The constant scales of a Dequantize. */
+typedef struct epctx__scales {
+    const float *data; /* NULL: they are not known, or not in the blob */
+    uint32_t step;     /* from channel to channel; 0: one for all */
+} epctx__scales;
+
+static epctx_status epctx__scales_of(epctx__compiler *c, const epctx__step *s, epctx__scales *out) {
+    const epctx__tensor *t = &c->tensors[s->in[1]];
+    const void *data;
+    memset(out, 0, sizeof *out);
+    if (!t->constant || t->outside) return EPCTX_OK;
+    EPCTX__TRY(epctx__data(c, s->in[1], &data));
+    out->data = (const float *)data;
+    out->step = s->params.quantize.channels != 1 ? 1 : 0;
+    return EPCTX_OK;
+}
+
+/* Whether a bias counts in the unit of the sums of `count` channels: `x` times that of weights. */
+static bool epctx__same_units(float x, const epctx__scales *weights, const epctx__scales *bias,
+                              uint32_t count) {
+    uint32_t n;
+    for (n = 0; n < count; n++) {
+        const float its = bias->data[n * bias->step];
+        const float unit = epctx__f_mul(x, weights->data[n * weights->step]);
+        if (!(its >= epctx__f_mul(unit, 0.99999f) && its <= epctx__f_mul(unit, 1.00001f)))
+            return false;
+    }
+    return true;
+}
+
+/* Sets the bias of `f` to the integers behind `floats`, if those can be added to its sums: they
+ * belong to an operator on quantized tensors, or count in the same unit. */
+static epctx_status epctx__note_bias(epctx__compiler *c, epctx__factors *f, uint32_t floats) {
+    const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
+    const epctx__shape shape = c->tensors[floats].shape;
+    const epctx__step *s = epctx__dequantize_of(c, floats);
+    const uint32_t channels = f->from[1].params.quantize.channels;
+    epctx__scales x, weights, bias;
+    uint32_t count;
+    if (s == NULL || s->params.quantize.type != EPCTX_ONNX_INT32 || s->in[2] != EPCTX__NONE)
+        return EPCTX_OK;
+    count = s->params.quantize.channels;
+    EPCTX__TRY(epctx__scales_of(c, &f->from[0], &x));
+    EPCTX__TRY(epctx__scales_of(c, &f->from[1], &weights));
+    EPCTX__TRY(epctx__scales_of(c, s, &bias));
+    if (c->given == NULL &&
+        (x.data == NULL || x.step != 0 || weights.data == NULL || bias.data == NULL ||
+         (count != 1 && channels != 1 && count != channels) ||
+         !epctx__scaled_along(c, floats, s, -1) ||
+         epctx_node_float(c->node, "beta", 1.0f) != 1.0f ||
+         !epctx__same_units(epctx__f_mul(alpha, *x.data), &weights, &bias,
+                            count > channels ? count : channels)))
+        return EPCTX_OK;
+    return epctx__alias(c, s->in[0], &shape, 0, &f->bias);
+}
+
+/* Notes at the step emitted last that it computes the product of c->in[0] and c->in[1], plus `bias`
+ * (NONE: nothing), if those are dequantized and the scales can be applied to sums of the bytes. */
+static epctx_status epctx__note_product(epctx__compiler *c, epctx__product_kind kind,
+                                        uint32_t bias) {
+    const bool conv = kind == EPCTX__PRODUCT_CONV;
+    const bool trans_a = epctx_node_int(c->node, "transA", 0) != 0;
+    const bool trans_b = epctx_node_int(c->node, "transB", 0) != 0;
+    const int32_t axes[2] = {conv      ? EPCTX_NPU_MAX_RANK
+                             : trans_a ? -1
+                                       : -2,
+                             conv      ? 0
+                             : trans_b ? -2
+                                       : -1};
+    const epctx__step *from[2];
+    epctx__factors *f;
+    uint32_t i;
+    for (i = 0; i < 2; i++) {
+        from[i] = epctx__dequantize_of(c, c->in[i]);
+        if (from[i] == NULL || from[i]->params.quantize.type == EPCTX_ONNX_INT32 ||
+            !epctx__scaled_along(c, c->in[i], from[i], axes[i]) ||
+            (from[i]->params.quantize.channels != 1 && c->tensors[c->in[i]].shape.rank < 2))
+            return EPCTX_OK;
+    }
+    EPCTX__MAKE(c, f, epctx__factors, 1);
+    f->kind = kind;
+    f->node = *c->node;
+    f->bias = EPCTX__NONE;
+    for (i = 0; i < 2; i++) {
+        f->floats[i] = c->in[i];
+        f->from[i] = *from[i];
+    }
+    if (bias != EPCTX__NONE) EPCTX__TRY(epctx__note_bias(c, f, bias));
+    if (bias == EPCTX__NONE || f->bias != EPCTX__NONE) c->steps[c->step_count - 1].factors = f;
+    return EPCTX_OK;
+}
+
 /* -- matrices -- */
 
 /* Packs [batch][rows][depth], or `transposed` [batch][depth][rows]. */
@@ -10712,10 +10845,12 @@ static epctx_status epctx__lower_gemm(epctx__compiler *c) {
     }
     EPCTX__TRY(epctx__new_tensor(c, EPCTX_ONNX_FLOAT, &ys, &r.v.y));
     EPCTX__TRY(epctx__emit_gemm(c, &p, a, b, trans_b, bias, r.v.y));
+    if (r.v.c != bias) {
+        EPCTX__TRY(epctx__scalar_float(c, beta, &r.v.b));
+        EPCTX__TRY(epctx__evaluate(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b"));
+    }
     c->y = r.v.y;
-    if (r.v.c == bias) return EPCTX_OK;
-    EPCTX__TRY(epctx__scalar_float(c, beta, &r.v.b));
-    return epctx__evaluate_y(c, &r, beta == 1.0f ? "y = y + c" : "y = y + c * b");
+    return epctx__note_product(c, EPCTX__PRODUCT_GEMM, beta != 0.0f ? c->in[2] : EPCTX__NONE);
 }
 
 /* Broadcasts the batch dimensions of an operand to those of the result if they differ. */
@@ -10768,7 +10903,8 @@ static epctx_status epctx__matmul_of(epctx__compiler *c, uint32_t a, uint32_t b,
 }
 
 static epctx_status epctx__lower_matmul(epctx__compiler *c) {
-    return epctx__matmul_of(c, c->in[0], c->in[1], &c->y);
+    EPCTX__TRY(epctx__matmul_of(c, c->in[0], c->in[1], &c->y));
+    return epctx__note_product(c, EPCTX__PRODUCT_MATMUL, EPCTX__NONE);
 }
 
 /* -- formulas: how they are read (above >>lower) -- */
@@ -11295,85 +11431,6 @@ static epctx_status epctx__lower_dynamic_quantize(epctx__compiler *c) {
     EPCTX__TRY(epctx__set_output(c, 2, r.v.z));
     return epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.x, r.v.s, r.v.z, 0, EPCTX_ONNX_UINT8,
                                 &c->y);
-}
-
-/* -- integer products in float, exact below 2^24 -- */
-
-/* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
-static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scale, size_t zero_at,
-                                     int64_t axis, uint32_t *y) {
-    uint32_t x, zero;
-    uint64_t count, j;
-    float *data;
-    EPCTX__TRY(epctx__input(c, i, &x));
-    EPCTX__TRY(epctx__optional(c, zero_at, &zero));
-    if (scale == EPCTX__NONE) {
-        count = zero != EPCTX__NONE ? c->tensors[zero].count : 1;
-        EPCTX__TRY(epctx__add_floats(c, count, &data, &scale));
-        for (j = 0; j < count; j++) data[j] = 1.0f;
-    }
-    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, x, scale, zero, axis, c->tensors[x].elem,
-                                y);
-}
-
-/* The weights `first` to `first` + `count` of every output channel; the others are 0. */
-static epctx_status epctx__mask(epctx__compiler *c, uint32_t w, uint64_t first, uint64_t count,
-                                uint32_t *y) {
-    epctx__shape shape = c->tensors[w].shape;
-    float *data;
-    uint64_t i;
-    uint32_t ones;
-    shape.dims[0] = 1;
-    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
-    for (i = 0; i < epctx__count(&shape); i++) data[i] = i - first < count ? 1.0f : 0.0f;
-    return epctx__emit_binary(c, EPCTX__BINARY_MUL, w, ones, y);
-}
-
-/* int32 products of bytes minus zero points: exact partial sums in float, added as integers. */
-static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t a, uint32_t b,
-                                        uint32_t *y) {
-    const uint64_t most = (1u << 24) / (255u * 255u);
-    const epctx__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
-    const uint32_t along = bs.rank > 1 && !conv ? bs.rank - 2 : (conv ? 1 : 0);
-    const uint64_t taps = conv && bs.rank > 2 ? epctx__product(&bs, 2, bs.rank) : 1;
-    const uint64_t depth = bs.rank > along ? (uint64_t)bs.dims[along] : 0;
-    const bool slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
-    const uint64_t whole = slice ? depth : epctx__mul(depth, taps);
-    const uint64_t block = slice ? most / taps : most;
-    uint64_t at = 0;
-    uint32_t sum;
-    if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
-        (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth))
-        return EPCTX__INVALID(c, "the shapes of the inputs do not match");
-    do {
-        const uint64_t count = whole - at < block ? whole - at : block;
-        uint32_t part_a = a, part_b = b;
-        if (whole > block && slice) {
-            EPCTX__TRY(epctx__take_one(c, a, conv ? 1 : as.rank - 1, (int64_t)at, (int64_t)count,
-                                       &part_a));
-            EPCTX__TRY(epctx__take_one(c, b, along, (int64_t)at, (int64_t)count, &part_b));
-        } else if (whole > block) {
-            EPCTX__TRY(epctx__mask(c, b, at, count, &part_b));
-        }
-        c->exact = true;
-        EPCTX__TRY(conv ? epctx__conv_of(c, part_a, part_b, EPCTX__NONE, &sum)
-                        : epctx__matmul_of(c, part_a, part_b, &sum));
-        c->exact = false;
-        EPCTX__TRY(epctx__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
-        if (at > 0) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, *y, sum, &sum));
-        *y = sum;
-        at += block;
-    } while (at < whole);
-    return EPCTX_OK;
-}
-
-/* ConvInteger and MatMulInteger. */
-static epctx_status epctx__lower_integer(epctx__compiler *c) {
-    const bool conv = c->variant != 0;
-    uint32_t a, b = EPCTX__NONE;
-    EPCTX__TRY(epctx__floats_of(c, 0, EPCTX__NONE, 2, conv ? 0 : -2, &a));
-    EPCTX__TRY(epctx__floats_of(c, 1, EPCTX__NONE, 3, conv ? 0 : -1, &b));
-    return epctx__integer_sums(c, conv, a, b, &c->y);
 }
 
 /* -- losses: minus the selected element, weighted; some exported models contain them -- */
@@ -12336,32 +12393,37 @@ static epctx_status epctx__biased(epctx__compiler *c, uint32_t y, size_t bias_in
     return epctx__set_output(c, 0, y);
 }
 
-/* Images of weights, input 1, times windows `x`, [n][channels][taps][places]: output 0. */
-static epctx_status epctx__times_weights(epctx__compiler *c, uint32_t x, const epctx__geometry *g,
-                                         size_t bias_input) {
+/* Weights and windows `x`, [n][channels][taps][places], as factors of a matrix product; `shape`: of
+ * its result as images. */
+static epctx_status epctx__window_factors(epctx__compiler *c, uint32_t x, uint32_t weights,
+                                          const epctx__geometry *g, uint32_t *a, uint32_t *b,
+                                          epctx__shape *shape) {
     const int64_t groups = epctx_node_int(c->node, "group", 1);
+    const epctx__shape ws = c->tensors[weights].shape;
     epctx__formula r = epctx__formula_of(x);
-    epctx__shape shape = c->tensors[x].shape, ws;
-    EPCTX__TRY(epctx__float_input(c, 1, &r.v.w));
-    ws = c->tensors[r.v.w].shape;
+    *shape = c->tensors[x].shape;
     if (ws.rank != g->rank + 2 || groups < 1 || ws.dims[0] % groups != 0 ||
-        shape.dims[1] % groups != 0 || ws.dims[1] != shape.dims[1] / groups ||
-        c->tensors[r.v.w].count == 0)
+        shape->dims[1] % groups != 0 || ws.dims[1] != shape->dims[1] / groups ||
+        c->tensors[weights].count == 0)
         return EPCTX__INVALID(c, "weights '%S' do not fit %d channels in %d groups",
-                              &c->tensors[r.v.w].name, shape.dims[1], groups);
+                              &c->tensors[weights].name, shape->dims[1], groups);
+    r.v.w = weights;
     r.n.g = groups;
-    EPCTX__TRY(epctx__evaluate(c, &r, "y = w[(gm)*>gm*] @ x[n(gc)tp>ng(ct)p]"));
-    shape.rank = g->rank + 2;
-    shape.dims[1] = ws.dims[0];
-    memcpy(shape.dims + 2, g->out, g->rank * sizeof *g->out);
-    return epctx__biased(c, r.v.y, bias_input, &shape);
+    EPCTX__TRY(epctx__evaluate(c, &r, "w = w[(gm)*>gm*]; x = x[n(gc)tp>ng(ct)p]"));
+    *a = r.v.w;
+    *b = r.v.x;
+    shape->rank = g->rank + 2;
+    shape->dims[1] = ws.dims[0];
+    memcpy(shape->dims + 2, g->out, g->rank * sizeof *g->out);
+    return EPCTX_OK;
 }
 
-static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
-    const epctx__shape xs = c->tensors[c->in[0]].shape, ws = c->tensors[c->in[1]].shape;
-    epctx__formula r = epctx__formula_of(c->in[0]);
+/* Weights and input of a convolution of any rank as factors of a matrix product. */
+static epctx_status epctx__volume_factors(epctx__compiler *c, uint32_t x, uint32_t weights,
+                                          uint32_t *a, uint32_t *b, epctx__shape *shape) {
+    const epctx__shape xs = c->tensors[x].shape, ws = c->tensors[weights].shape;
+    epctx__formula r = epctx__formula_of(x);
     epctx__geometry g;
-    if (xs.rank == 3 || xs.rank == 4) return epctx__conv_of(c, c->in[0], c->in[1], c->in[2], &c->y);
     if (xs.rank < 3 || ws.rank != xs.rank)
         return EPCTX__INVALID(c, "expected input and weights of one rank, 3 or more");
     epctx__geometry_image(&g, &xs, &ws);
@@ -12370,7 +12432,199 @@ static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
     EPCTX__TRY(epctx__take_windows(c, r.v.x, &g, 0.0f, &r.v.x));
     r.n.n = xs.dims[0];
     EPCTX__TRY(epctx__evaluate(c, &r, "x = x[(nc)pt>nctp]"));
-    return epctx__times_weights(c, r.v.x, &g, 2);
+    return epctx__window_factors(c, r.v.x, weights, &g, a, b, shape);
+}
+
+static bool epctx__is_image(const epctx__compiler *c, uint32_t x) {
+    return c->tensors[x].shape.rank == 3 || c->tensors[x].shape.rank == 4;
+}
+
+static epctx_status epctx__lower_any_conv(epctx__compiler *c) {
+    epctx__shape shape;
+    uint32_t a, b, y;
+    if (epctx__is_image(c, c->in[0])) {
+        EPCTX__TRY(epctx__conv_of(c, c->in[0], c->in[1], c->in[2], &c->y));
+    } else {
+        EPCTX__TRY(epctx__volume_factors(c, c->in[0], c->in[1], &a, &b, &shape));
+        EPCTX__TRY(epctx__matmul_of(c, a, b, &y));
+        EPCTX__TRY(epctx__biased(c, y, 2, &shape));
+    }
+    return epctx__note_product(c, EPCTX__PRODUCT_CONV, c->in[2]);
+}
+
+/* -- integer products in float, exact below 2^24 -- */
+
+static epctx_status epctx__ones(epctx__compiler *c, uint64_t count, uint32_t *id) {
+    float *data;
+    uint64_t i;
+    EPCTX__TRY(epctx__add_floats(c, count, &data, id));
+    for (i = 0; i < count; i++) data[i] = 1.0f;
+    return EPCTX_OK;
+}
+
+/* Input `i` minus input `zero_at` times `scale`, NONE: 1. Folded if all are constant. */
+static epctx_status epctx__floats_of(epctx__compiler *c, size_t i, uint32_t scale, size_t zero_at,
+                                     int64_t axis, uint32_t *y) {
+    uint32_t x, zero;
+    EPCTX__TRY(epctx__input(c, i, &x));
+    EPCTX__TRY(epctx__optional(c, zero_at, &zero));
+    if (scale == EPCTX__NONE)
+        EPCTX__TRY(epctx__ones(c, zero != EPCTX__NONE ? c->tensors[zero].count : 1, &scale));
+    return epctx__emit_quantize(c, EPCTX__OP_DEQUANTIZE, x, scale, zero, axis, c->tensors[x].elem,
+                                y);
+}
+
+/* The weights `first` to `first` + `count` of every output channel; the others are 0. */
+static epctx_status epctx__mask(epctx__compiler *c, uint32_t w, uint64_t first, uint64_t count,
+                                uint32_t *y) {
+    epctx__shape shape = c->tensors[w].shape;
+    float *data;
+    uint64_t i;
+    uint32_t ones;
+    shape.dims[0] = 1;
+    EPCTX__TRY(epctx__add_constant(c, EPCTX_ONNX_FLOAT, &shape, &data, &ones));
+    for (i = 0; i < epctx__count(&shape); i++) data[i] = i - first < count ? 1.0f : 0.0f;
+    return epctx__emit_binary(c, EPCTX__BINARY_MUL, w, ones, y);
+}
+
+/* The largest magnitude that bytes minus zero points can have. */
+static epctx_status epctx__byte_reach(epctx__compiler *c, uint32_t factor, uint64_t *reach) {
+    const epctx__step *s = epctx__dequantize_of(c, factor);
+    const uint32_t zero = s != NULL ? s->in[2] : EPCTX__NONE;
+    const epctx__tensor *t = zero != EPCTX__NONE ? &c->tensors[zero] : NULL;
+    int64_t low, most = 0, z = 0;
+    const void *zeros = NULL;
+    uint64_t i;
+    *reach = 255;
+    if (s == NULL || (t != NULL && (!t->constant || t->outside))) return EPCTX_OK;
+    low = s->params.quantize.type == EPCTX_ONNX_INT8 ? -128 : 0;
+    if (t != NULL) EPCTX__TRY(epctx__data(c, zero, &zeros));
+    for (i = 0; i < (t != NULL ? t->count : 1); i++) {
+        if (t != NULL) z = epctx__load_int((const uint8_t *)zeros, (size_t)i, (uint32_t)t->elem);
+        most = z - low > most ? z - low : most;
+        most = low + 255 - z > most ? low + 255 - z : most;
+    }
+    *reach = (uint64_t)most;
+    return EPCTX_OK;
+}
+
+/* How many products of two factors a float adds up exactly. */
+static epctx_status epctx__exact_depth(epctx__compiler *c, uint32_t a, uint32_t b, uint64_t *most) {
+    uint64_t reach_a, reach_b;
+    EPCTX__TRY(epctx__byte_reach(c, a, &reach_a));
+    EPCTX__TRY(epctx__byte_reach(c, b, &reach_b));
+    *most = (1u << 24) / (reach_a * reach_b);
+    return EPCTX_OK;
+}
+
+/* Sums of matrices or images: whole numbers, as floats where those are exact, else partial sums of
+ * such added as int32. */
+static epctx_status epctx__plain_sums(epctx__compiler *c, bool conv, uint32_t a, uint32_t b,
+                                      uint32_t *y) {
+    const epctx__shape as = c->tensors[a].shape, bs = c->tensors[b].shape;
+    const uint32_t along = bs.rank > 1 && !conv ? bs.rank - 2 : (conv ? 1 : 0);
+    const uint64_t taps = conv && bs.rank > 2 ? epctx__product(&bs, 2, bs.rank) : 1;
+    const uint64_t depth = bs.rank > along ? (uint64_t)bs.dims[along] : 0;
+    uint64_t most, at = 0, whole, block;
+    uint32_t sum;
+    bool slice;
+    EPCTX__TRY(epctx__exact_depth(c, a, b, &most));
+    slice = taps <= most && (!conv || epctx_node_int(c->node, "group", 1) == 1);
+    whole = slice ? depth : epctx__mul(depth, taps);
+    block = slice ? most / taps : most;
+    if (as.rank == 0 || (conv ? as.rank : bs.rank) <= along ||
+        (slice && as.dims[conv ? 1 : as.rank - 1] != (int64_t)depth))
+        return EPCTX__INVALID(c, "the shapes of the inputs do not match");
+    do {
+        const uint64_t count = whole - at < block ? whole - at : block;
+        uint32_t part_a = a, part_b = b;
+        if (whole > block && slice) {
+            EPCTX__TRY(epctx__take_one(c, a, conv ? 1 : as.rank - 1, (int64_t)at, (int64_t)count,
+                                       &part_a));
+            EPCTX__TRY(epctx__take_one(c, b, along, (int64_t)at, (int64_t)count, &part_b));
+        } else if (whole > block) {
+            EPCTX__TRY(epctx__mask(c, b, at, count, &part_b));
+        }
+        c->exact = true;
+        EPCTX__TRY(conv ? epctx__conv_of(c, part_a, part_b, EPCTX__NONE, &sum)
+                        : epctx__matmul_of(c, part_a, part_b, &sum));
+        c->exact = false;
+        if (whole > block) EPCTX__TRY(epctx__emit_cast(c, sum, EPCTX_ONNX_INT32, &sum));
+        if (at > 0) EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, *y, sum, &sum));
+        *y = sum;
+        at += block;
+    } while (at < whole);
+    return EPCTX_OK;
+}
+
+/* Sums of products of bytes minus zero points, of matrices or a convolution of any rank: whole
+ * numbers, as floats or int32. */
+static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t a, uint32_t b,
+                                        uint32_t *y) {
+    epctx__shape shape;
+    uint32_t left, right;
+    if (!conv || epctx__is_image(c, a)) return epctx__plain_sums(c, conv, a, b, y);
+    EPCTX__TRY(epctx__volume_factors(c, a, b, &left, &right, &shape));
+    EPCTX__TRY(epctx__plain_sums(c, false, left, right, y));
+    return epctx__alias(c, *y, &shape, 0, y);
+}
+
+/* A factor with scale 1: its bytes minus their zero points. */
+static epctx_status epctx__unscaled(epctx__compiler *c, const epctx__factors *f, uint32_t at,
+                                    uint32_t *y) {
+    const epctx__shape shape = c->tensors[f->floats[at]].shape;
+    epctx__step s = f->from[at];
+    EPCTX__TRY(epctx__alias(c, s.in[0], &shape, 0, &s.in[0]));
+    EPCTX__TRY(epctx__ones(c, s.params.quantize.channels, &s.in[1]));
+    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
+}
+
+/* The noted product from its bytes: exact sums, bias included, times one factor, the scales of both
+ * operands over that of the result (NONE: 1). So does ONNX Runtime; sums of floats would round to
+ * the other side of a tie. */
+static epctx_status epctx__exact_product(epctx__compiler *c, const epctx__factors *f,
+                                         uint32_t y_scale, uint32_t *y) {
+    const bool conv = f->kind == EPCTX__PRODUCT_CONV;
+    epctx__formula r = epctx__formula_of(EPCTX__NONE);
+    uint32_t bias = f->bias, rank;
+    c->node = &f->node;
+    r.v.a = f->from[0].in[1];
+    r.v.b = f->from[1].in[1];
+    r.v.s = y_scale;
+    EPCTX__TRY(epctx__unscaled(c, f, 0, &r.v.x));
+    EPCTX__TRY(epctx__unscaled(c, f, 1, &r.v.w));
+    if (f->kind == EPCTX__PRODUCT_GEMM) {
+        EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1.0f), &r.v.f));
+        EPCTX__TRY(epctx__evaluate(c, &r, "a = f * a"));
+        if (epctx_node_int(c->node, "transA", 0) != 0)
+            EPCTX__TRY(epctx__evaluate(c, &r, "x = x[km>mk]"));
+        if (epctx_node_int(c->node, "transB", 0) != 0)
+            EPCTX__TRY(epctx__evaluate(c, &r, "w = w[nk>kn]"));
+    }
+    EPCTX__TRY(epctx__integer_sums(c, conv, r.v.x, r.v.w, &r.v.y));
+    rank = c->tensors[r.v.y].shape.rank;
+    if (bias != EPCTX__NONE) {
+        if (conv) EPCTX__TRY(epctx__along_axis(c, &bias, rank - 1, 0));
+        EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_INT32, &r.v.y));
+        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, r.v.y, bias, &r.v.y));
+    }
+    if (conv && c->tensors[r.v.b].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.b, rank - 1, 0));
+    if (!conv && c->tensors[r.v.a].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.a, 2, 0));
+    EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_FLOAT, &r.v.y));
+    EPCTX__TRY(
+        epctx__evaluate(c, &r, y_scale == EPCTX__NONE ? "y = y * (a * b)" : "y = y * (a * b / s)"));
+    *y = r.v.y;
+    return EPCTX_OK;
+}
+
+/* ConvInteger and MatMulInteger. */
+static epctx_status epctx__lower_integer(epctx__compiler *c) {
+    const bool conv = c->variant != 0;
+    uint32_t a, b = EPCTX__NONE;
+    EPCTX__TRY(epctx__floats_of(c, 0, EPCTX__NONE, 2, conv ? 0 : -2, &a));
+    EPCTX__TRY(epctx__floats_of(c, 1, EPCTX__NONE, 3, conv ? 0 : -1, &b));
+    EPCTX__TRY(epctx__integer_sums(c, conv, a, b, &c->y));
+    return epctx__emit_cast(c, c->y, EPCTX_ONNX_INT32, &c->y);
 }
 
 /* Transposed ones: the products of all places are added up. */
@@ -12731,7 +12985,9 @@ static epctx_status epctx__lower_deform_conv(epctx__compiler *c) {
         EPCTX__TRY(epctx__evaluate(c, &r, "x = x * m[n(gt)*>(ng)1(t*)]"));
     }
     EPCTX__TRY(epctx__evaluate(c, &r, "x = x[(ng)c(tp)>n(gc)tp]"));
-    return epctx__times_weights(c, r.v.x, &g, 3);
+    EPCTX__TRY(epctx__window_factors(c, r.v.x, r.v.w, &g, &r.v.a, &r.v.b, &order));
+    EPCTX__TRY(epctx__matmul_of(c, r.v.a, r.v.b, &r.v.y));
+    return epctx__biased(c, r.v.y, 3, &order);
 }
 
 /* -- the largest elements -- */
@@ -13130,73 +13386,6 @@ static epctx_status epctx__floats_of_bias(epctx__compiler *c, size_t i, uint32_t
     return epctx__floats_of(c, i, r.v.s, SIZE_MAX, c->tensors[r.v.x].shape.rank > 0 ? -1 : 0, y);
 }
 
-/* True if a scale and its zero point, inputs `i` and i + 1, fit epctx__exact_product; `many`: also
- * one of several elements. The steps on floats tell what is wrong with others. */
-static epctx_status epctx__fits_product(epctx__compiler *c, size_t i, bool many, bool *fits) {
-    uint32_t scale, zero;
-    EPCTX__TRY(epctx__input(c, i, &scale));
-    EPCTX__TRY(epctx__optional(c, i + 1, &zero));
-    if (c->tensors[scale].shape.rank > 1 || (!many && c->tensors[scale].count != 1) ||
-        (zero != EPCTX__NONE &&
-         (c->tensors[zero].shape.rank > 1 || c->tensors[zero].count != c->tensors[scale].count)))
-        *fits = false;
-    return EPCTX_OK;
-}
-
-/* Sets `floats` if >>integers leaves a quantized product in floats: it has groups of several
- * channels, or weights, scales or zero points that are not constant. */
-static epctx_status epctx__stays_in_floats(epctx__compiler *c, bool conv, bool *floats) {
-    bool fits = true;
-    uint32_t id;
-    size_t i;
-    EPCTX__TRY(epctx__fits_product(c, 1, !conv, &fits));
-    EPCTX__TRY(epctx__fits_product(c, 4, true, &fits));
-    EPCTX__TRY(epctx__fits_product(c, 6, false, &fits));
-    *floats = false;
-    for (i = 1; i < 8 && fits; i++) {
-        EPCTX__TRY(epctx__optional(c, i, &id));
-        if (id != EPCTX__NONE && !c->tensors[id].constant) *floats = true;
-        if (i == 3 && id != EPCTX__NONE && conv) {
-            const epctx__shape *ws = &c->tensors[id].shape;
-            fits = ws->rank <= 4; /* there are no integer sums of volumes */
-            if (ws->rank > 1 && ws->dims[1] > 1 && epctx_node_int(c->node, "group", 1) > 1)
-                *floats = true;
-        }
-    }
-    *floats = *floats && fits;
-    return EPCTX_OK;
-}
-
-/* A quantized product: exact sums times the scales of both operands over that of the result, as
- * ONNX Runtime. Sums of floats would round to the other side of a tie. */
-static epctx_status epctx__exact_product(epctx__compiler *c, bool conv) {
-    epctx__formula r = epctx__formula_of(EPCTX__NONE);
-    uint32_t bias, zero, one, rank;
-    EPCTX__TRY(epctx__float_input(c, 1, &r.v.a));
-    EPCTX__TRY(epctx__float_input(c, 4, &r.v.b));
-    EPCTX__TRY(epctx__float_input(c, 6, &r.v.s));
-    EPCTX__TRY(epctx__optional(c, 7, &zero));
-    EPCTX__TRY(epctx__floats_of(c, 0, EPCTX__NONE, 2, conv ? 0 : -2, &r.v.x));
-    EPCTX__TRY(epctx__floats_of(c, 3, EPCTX__NONE, 5, conv ? 0 : -1, &r.v.w));
-    EPCTX__TRY(epctx__integer_sums(c, conv, r.v.x, r.v.w, &r.v.y));
-    EPCTX__TRY(epctx__optional(c, conv ? 8 : SIZE_MAX, &bias));
-    rank = c->tensors[r.v.y].shape.rank;
-    if (bias != EPCTX__NONE) {
-        EPCTX__TRY(epctx__check_bias(c, c->tensors[r.v.y].shape.dims[1], EPCTX_ONNX_INT32, bias));
-        EPCTX__TRY(epctx__along_axis(c, &bias, rank - 1, 0));
-        EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, r.v.y, bias, &r.v.y));
-    }
-    if (conv && c->tensors[r.v.b].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.b, rank - 1, 0));
-    if (!conv && c->tensors[r.v.a].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.a, 2, 0));
-    EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_FLOAT, &r.v.y));
-    EPCTX__TRY(epctx__evaluate(c, &r, "s = a * b / s; y = y * s"));
-    EPCTX__TRY(epctx__scalar_float(c, 1.0f, &one));
-    EPCTX__TRY(epctx__input(c, 0, &r.v.x));
-    EPCTX__TRY(epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, r.v.y, one, zero, 1,
-                                    c->tensors[zero != EPCTX__NONE ? zero : r.v.x].elem, &r.v.y));
-    return epctx__set_output(c, 0, r.v.y);
-}
-
 /* Fetches the inputs into c->in and calls the function; c->y is output 0, unless it is set. */
 static epctx_status epctx__lower_by(epctx__compiler *c, const epctx__lowering *lower) {
     uint32_t y;
@@ -13227,11 +13416,7 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     uint32_t *given, scale, zero, y;
     epctx_str *names;
     epctx_status status;
-    bool exact = false;
     size_t i;
-    if (conv || epctx_str_is(node->op_type, "QLinearMatMul"))
-        EPCTX__TRY(epctx__stays_in_floats(c, conv, &exact));
-    if (exact) return epctx__exact_product(c, conv);
     if (epctx_node_int(node, "channels_last", 0) != 0 ||
         (epctx_node_int(node, "ceil_mode", 0) != 0 &&
          epctx_node_int(node, "count_include_pad", 0) != 0)) /* ORT counts more than the padding */
@@ -13268,7 +13453,11 @@ static epctx_status epctx__lower_quantized(epctx__compiler *c, const epctx__quan
     EPCTX__TRY(status);
     EPCTX__TRY(epctx__optional(c, q->result, &scale));
     EPCTX__TRY(epctx__optional(c, q->result + 1u, &zero));
-    if (scale != EPCTX__NONE) { /* else floats */
+    if (scale == EPCTX__NONE) { /* floats, which >>integers leaves alone */
+        const epctx__factors *f = c->steps[c->step_count - 1].factors;
+        if (f != NULL) EPCTX__TRY(epctx__exact_product(c, f, EPCTX__NONE, &y));
+        c->node = node;
+    } else {
         EPCTX__TRY(epctx__input(c, q->first, &given[0]));
         EPCTX__TRY(epctx__emit_quantize(c, EPCTX__OP_QUANTIZE, y, scale, zero, 1,
                                         c->tensors[zero != EPCTX__NONE ? zero : given[0]].elem,
@@ -13901,6 +14090,7 @@ static epctx_status epctx__join_step(epctx__compiler *c, const epctx__step *s, u
     out->buffer = before->buffer;
     out->writer = before->writer;
     to->out = s->out;
+    if (s->op != EPCTX__OP_UNARY) to->factors = s->factors; /* what joins changes the product */
     c->stats.fused++;
     return EPCTX_OK;
 }
@@ -15051,7 +15241,10 @@ static epctx_status epctx__refine(epctx__compiler *c) {
  * A step is replaced only if both ends have a grid (epctx__grid): int8 or uint8 with one constant
  * positive scale and one zero point. Weights may have a scale per channel and must fit int8 without
  * their zero point. Nothing but the Quantize may read the floats that it rounds. Where a condition
- * fails, the steps on floats remain.
+ * fails, the steps on floats remain, but for a product of dequantized bytes, which lowering notes
+ * (epctx__note_product): epctx__sum_exactly lowers that node once more, to sums of integers
+ * (epctx__exact_product), and the Quantize only rounds them. So every product between Dequantize
+ * and Quantize has the sums of ONNX Runtime, on whichever way.
  *
  * Products of bytes add up exactly: 65,536 of them, the most that one sum has, of up to 255 * 128
  * each stay below 2^31. epctx__integer_operands folds what is constant into the weights, a bias of
@@ -15186,12 +15379,11 @@ typedef struct epctx__product_of {
 
 /* The weights minus their zero point; `known` is true if all of them fit int8. */
 static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of *o,
-                                    const float **scales, uint32_t *scale_step, int32_t **values,
-                                    bool *known) {
+                                    epctx__scales *scales, int32_t **values, bool *known) {
     const epctx__tensor *t = &c->tensors[o->weights];
     const epctx__step *s = t->dequantized;
     const epctx__quantize *q;
-    const void *data, *zeros = NULL, *scale;
+    const void *data, *zeros = NULL;
     uint64_t i;
     *known = false;
     if (s == NULL || t->outside) return EPCTX_OK;
@@ -15200,11 +15392,10 @@ static epctx_status epctx__bytes_of(epctx__compiler *c, const epctx__product_of 
         (q->channels != 1 && (q->channels != o->p.out_channels || q->inner != o->row)))
         return EPCTX_OK;
     EPCTX__TRY(epctx__data(c, s->in[0], &data));
-    EPCTX__TRY(epctx__data(c, s->in[1], &scale));
+    EPCTX__TRY(epctx__scales_of(c, s, scales));
+    if (scales->data == NULL) return EPCTX_OK;
     if (s->in[2] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[2], &zeros));
     EPCTX__MAKE(c, *values, int32_t, t->count);
-    *scales = (const float *)scale;
-    *scale_step = q->channels != 1 ? 1 : 0;
     for (i = 0; i < t->count; i++) {
         const int64_t zero = zeros == NULL
                                  ? 0
@@ -15225,15 +15416,15 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
     const uint32_t block = o->depthwise ? 64 : EPCTX__DOT_LANE, depth = inputs * o->taps;
     const uint32_t padded = (uint32_t)epctx__up(channels, block), fours = (depth + 3) / 4;
     epctx__shape shape = {1, {0}};
-    const float *scales = NULL;
+    epctx__scales scales = {NULL, 0}, units;
     const epctx__step *bias = NULL;
-    const void *biases = NULL, *units;
+    const void *biases = NULL;
     int32_t *values = NULL, *sums;
-    uint32_t scale_step = 0, n, i, copy;
+    uint32_t n, i, copy;
     float *factors, unit;
     int8_t *packed;
     *known = true;
-    if (!o->ones) EPCTX__TRY(epctx__bytes_of(c, o, &scales, &scale_step, &values, known));
+    if (!o->ones) EPCTX__TRY(epctx__bytes_of(c, o, &scales, &values, known));
     if (o->bias != EPCTX__NONE) {
         bias = c->tensors[o->bias].dequantized;
         *known = *known && bias != NULL && bias->params.quantize.type == EPCTX_ONNX_INT32 &&
@@ -15245,13 +15436,9 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
     }
     if (bias != NULL) {
         EPCTX__TRY(epctx__data(c, bias->in[0], &biases));
-        EPCTX__TRY(epctx__data(c, bias->in[1], &units));
-        for (n = 0; n < channels; n++) { /* else the bias counts other units than the sums */
-            const float its = ((const float *)units)[bias->params.quantize.channels != 1 ? n : 0];
-            unit = epctx__f_mul(x->scale, scales[n * scale_step]);
-            *known = *known && bias->in[2] == EPCTX__NONE && its >= epctx__f_mul(unit, 0.99999f) &&
-                     its <= epctx__f_mul(unit, 1.00001f);
-        }
+        EPCTX__TRY(epctx__scales_of(c, bias, &units));
+        *known = bias->in[2] == EPCTX__NONE && units.data != NULL &&
+                 epctx__same_units(x->scale, &scales, &units, channels);
         if (!*known) return EPCTX_OK;
     }
     shape.dims[0] = (int64_t)padded * fours * 4; /* new constants are zero */
@@ -15273,7 +15460,7 @@ static epctx_status epctx__integer_operands(epctx__compiler *c, const epctx__pro
         sum *= -(int64_t)(x->zero + (int32_t)o->p.flip);
         sum += biases != NULL ? epctx__index((const uint8_t *)biases, n, 4) : 0;
         epctx__store_int((uint8_t *)sums, at, EPCTX_ONNX_INT32, sum); /* modulo 2^32 */
-        unit = epctx__f_mul(x->scale, o->ones ? o->scale : scales[n * scale_step]);
+        unit = epctx__f_mul(x->scale, o->ones ? o->scale : scales.data[n * scales.step]);
         factors[at] = epctx__f_div(unit, y->scale);
     }
     return EPCTX_OK;
@@ -15561,7 +15748,51 @@ static epctx_status epctx__bytes_move(epctx__integers *w, const epctx__step *s,
     return EPCTX_OK;
 }
 
-/* Emits the step on bytes that replaces a Quantize; `done` false: it has no such form. */
+/* Whether one step alone reads the result of `s`. */
+static bool epctx__read_once(const epctx__integers *w, const epctx__step *s) {
+    const uint32_t out = w->c->tensors[s->out].buffer;
+    return w->traffic[out].reads == 1 && w->c->buffers[out].place == EPCTX__SCRATCH;
+}
+
+/* What no integer step takes: exact sums of a noted product, which `s` computes, or the step before
+ * if `s` is an activation. The Quantize `to` rounds them. */
+static epctx_status epctx__sum_exactly(epctx__integers *w, const epctx__step *s,
+                                       const epctx__grid *y, epctx__step *to, bool *done) {
+    epctx__compiler *c = w->c;
+    epctx__act act = {EPCTX__ACT_NONE, 0.0f, 0.0f};
+    const epctx__shape shape = c->tensors[to->in[0]].shape;
+    epctx__step made;
+    epctx__requant fit;
+    uint32_t sums;
+    memset(&fit, 0, sizeof fit);
+    if (s->op == EPCTX__OP_UNARY) {
+        act = s->params.unary.act;
+        s = epctx__maker(w, s->in[0]);
+        if (s == NULL || !epctx__read_once(w, s)) return EPCTX_OK;
+    }
+    if (s->factors == NULL || to->params.quantize.channels != 1) return EPCTX_OK;
+    made = *s;
+    if (epctx__act_of(&made)->kind != EPCTX__ACT_NONE) {
+        if (act.kind != EPCTX__ACT_NONE) return EPCTX_OK;
+        act = *epctx__act_of(&made);
+    }
+    if (act.kind != EPCTX__ACT_NONE && (!(y->scale > 0.0f) || !epctx__requant_of(y, &act, &fit)))
+        return EPCTX_OK;
+    c->lowering = true; /* factors and weights are folded */
+    EPCTX__TRY(epctx__exact_product(c, s->factors, to->in[1], &sums));
+    if (act.kind != EPCTX__ACT_NONE)
+        EPCTX__TRY(epctx__emit_act(c, sums, EPCTX__ACT_CLIP, (float)(fit.low - fit.zero),
+                                   (float)(fit.high - fit.zero), &sums));
+    c->lowering = false;
+    c->node = NULL;
+    EPCTX__TRY(epctx__alias(c, sums, &shape, 0, &to->in[0]));
+    EPCTX__TRY(epctx__scalar_float(c, 1.0f, &to->in[1]));
+    *done = true;
+    return EPCTX_OK;
+}
+
+/* Emits the step that replaces a Quantize, on bytes or exact sums; `done` false: it has no such
+ * form. */
 static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q, bool *done) {
     static epctx_status (*const bytes[EPCTX__OP_COUNT])(epctx__integers * w, const epctx__step *s,
                                                         const epctx__step *q, const epctx__grid *y,
@@ -15575,15 +15806,14 @@ static epctx_status epctx__integer_step(epctx__integers *w, const epctx__step *q
     const epctx__step *s = epctx__maker(w, q->in[0]);
     epctx__step to = *q;
     epctx__grid y;
-    uint32_t out;
+    if (s == NULL || (s->op != EPCTX__OP_DEQUANTIZE && !epctx__read_once(w, s))) return EPCTX_OK;
     EPCTX__TRY(epctx__grid_of(w->c, q, &y));
-    if (!(y.scale > 0.0f) || s == NULL) return EPCTX_OK;
-    out = w->c->tensors[s->out].buffer;
-    if (s->op != EPCTX__OP_DEQUANTIZE &&
-        (w->traffic[out].reads != 1 || w->c->buffers[out].place != EPCTX__SCRATCH))
-        return EPCTX_OK;
-    EPCTX__TRY(bytes[s->op](w, s, q, &y, &to, done));
-    to.name = to.op == EPCTX__OP_LOOKUP ? q->name : s->name;
+    if (y.scale > 0.0f) EPCTX__TRY(bytes[s->op](w, s, q, &y, &to, done));
+    if (!*done) {
+        to = *q;
+        EPCTX__TRY(epctx__sum_exactly(w, s, &y, &to, done));
+    }
+    to.name = to.op == EPCTX__OP_LOOKUP || to.op == EPCTX__OP_QUANTIZE ? q->name : s->name;
     return *done ? epctx__emit(w->c, &to) : EPCTX_OK;
 }
 

@@ -2297,6 +2297,65 @@ TEST(integer_sums) {
     }
 }
 
+/* Products that no integer step takes, batches of matrices: weights of run time, or constants beyond
+ * int8. Half of the sums are next to a tie, where sums of floats would be off. */
+static void exact_case(int type, bool constant, bool relu) {
+    enum { B = 2, M = 3, K = 300, N = 5 };
+    const int64_t as[3] = {B, M, K}, bs[3] = {B, K, N}, one[1] = {1};
+    const float sa = 0.1f, sb = 0.3f, sy = 0.06f;
+    const volatile float unit = sa * sb, factor = unit / sy;
+    const uint8_t za = 100, zb = 2, zy = 90;
+    uint8_t *x, *w, y[B * M * N];
+    const void *in[2];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    int i, k;
+    gb_init(&b);
+    in[0] = x = random_bytes(&b, B * M * K);
+    in[1] = w = random_bytes(&b, B * K * N);
+    out[0] = y;
+    for (i = 0; i < B * M * K; i++) x[i] = (uint8_t)(za - 4 + x[i] % 9);
+    for (i = 0; i < B * K * N; i++) w[i] = (uint8_t)(w[i] % 5);
+    w[7] = 255;
+    gb_input(&b, "x", type, 3, as);
+    if (constant)
+        gb_constant(&b, "w", EPCTX_ONNX_UINT8, 3, bs, w);
+    else
+        gb_input(&b, "w", EPCTX_ONNX_UINT8, 3, bs);
+    gb_floats(&b, "sa", 0, one, &sa);
+    gb_floats(&b, "sb", 0, one, &sb);
+    gb_floats(&b, "sy", 0, one, &sy);
+    gb_constant(&b, "za", type, 0, one, &za);
+    gb_constant(&b, "zb", EPCTX_ONNX_UINT8, 0, one, &zb);
+    gb_constant(&b, "zy", type, 0, one, &zy);
+    gb_node(&b, "DequantizeLinear", 13, "x,sa,za", "xf");
+    gb_node(&b, "DequantizeLinear", 13, "w,sb,zb", "wf");
+    gb_node(&b, "MatMul", 13, "xf,wf", "p");
+    gb_node(&b, "Relu", 14, "p", "r");
+    gb_node(&b, "QuantizeLinear", 13, relu ? "r,sy,zy" : "p,sy,zy", "y");
+    gb_output(&b, "y");
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    for (i = 0; i < B * M * N; i++) {
+        int32_t sum = 0;
+        for (k = 0; k < K; k++)
+            sum += (number(x[i / N * K + k], type) - za) *
+                   (w[i / (M * N) * K * N + k * N + i % N] - zb);
+        if (relu && sum < 0) sum = 0;
+        CHECK(y[i] == on_grid((float)sum * factor, type, zy),
+              "type %d, constant %d, Relu %d, element %d: %d of the sum %d", type, constant, relu,
+              i, y[i], (int)sum);
+    }
+    gb_free(&b);
+}
+
+TEST(exact_products) {
+    int i;
+    seed = 76;
+    for (i = 0; i < 8; i++)
+        exact_case((i & 1) != 0 ? EPCTX_ONNX_INT8 : EPCTX_ONNX_UINT8, (i & 2) != 0, (i & 4) != 0);
+}
+
 /* -- recurrent networks -- */
 
 TEST(lstm) {
@@ -2512,6 +2571,7 @@ int main(int argc, char **argv) {
     RUN(integer_forms);
 #endif
     RUN(integer_sums);
+    RUN(exact_products);
     RUN(lstm);
     RUN(integers_at_run_time);
     RUN(gelu_by_tanh);

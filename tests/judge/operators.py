@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Single operators at random, held against ONNX Runtime.
 
-    tests/judge/operators.py EPCTX [--cases N] [--seed S] [--keep] [OPERATOR... | edges]
+    tests/judge/operators.py EPCTX [--cases N] [--seed S] [--keep] [OPERATOR... | edges | ties]
 
 Makes models of one node with random shapes, attributes, types and values, runs each by `epctx run`
 and by ONNX Runtime (tests/judge/ort_run.py) and compares: shapes and integers are equal, floats to
@@ -39,6 +39,32 @@ def product(dims):
     return math.prod(dims)
 
 
+def add_node(graph, op, inputs, outputs, domain="", attrs=None):
+    node = graph.node.add(op_type=op, domain=domain, input=inputs, output=outputs)
+    for name, value in (attrs or {}).items():
+        if value is None:
+            continue
+        attr = node.attribute.add(name=name)
+        if isinstance(value, float):
+            attr.type, attr.f = 1, value
+        elif isinstance(value, int):
+            attr.type, attr.i = 2, value
+        elif isinstance(value, str):
+            attr.type, attr.s = 3, value.encode()
+        elif isinstance(value, GraphProto):
+            attr.type = 5
+            attr.g.CopyFrom(value)
+        elif value and isinstance(value[0], float):
+            attr.type = 6
+            attr.floats.extend(value)
+        elif value and isinstance(value[0], str):
+            attr.type = 8
+            attr.strings.extend(v.encode() for v in value)
+        else:
+            attr.type = 7
+            attr.ints.extend(value)
+
+
 class Case:
     """One node. inputs: (elem_type, dims, values, constant) or None for one left out."""
 
@@ -58,9 +84,7 @@ class Case:
         model.opset_import.add(domain=self.domain, version=self.version)
         graph = model.graph
         graph.name = "one"
-        node = graph.node.add(op_type=self.op, domain=self.domain)
         for i, given in enumerate(self.inputs):
-            node.input.append(f"x{i}" if given else "")
             if not given:
                 continue
             elem_type, dims, values, constant = given
@@ -74,31 +98,13 @@ class Case:
                     tensor.shape.dim.add(dim_value=dim)
                 tensor.shape.SetInParent()
         for i, elem_type in enumerate(self.outputs):
-            node.output.append(f"y{i}")
             graph.output.add(name=f"y{i}").type.tensor_type.elem_type = elem_type
-        for name, value in self.attrs.items():
-            if value is None:
-                continue
-            attr = node.attribute.add(name=name)
-            if isinstance(value, float):
-                attr.type, attr.f = 1, value
-            elif isinstance(value, int):
-                attr.type, attr.i = 2, value
-            elif isinstance(value, str):
-                attr.type, attr.s = 3, value.encode()
-            elif isinstance(value, GraphProto):
-                attr.type = 5
-                attr.g.CopyFrom(value)
-            elif value and isinstance(value[0], float):
-                attr.type = 6
-                attr.floats.extend(value)
-            elif value and isinstance(value[0], str):
-                attr.type = 8
-                attr.strings.extend(v.encode() for v in value)
-            else:
-                attr.type = 7
-                attr.ints.extend(value)
+        self.add_nodes(graph)
         return model.SerializeToString()
+
+    def add_nodes(self, graph):
+        add_node(graph, self.op, [f"x{i}" if given else "" for i, given in enumerate(self.inputs)],
+                 [f"y{i}" for i in range(len(self.outputs))], self.domain, self.attrs)
 
     def write(self, folder):
         os.mkdir(folder)
@@ -418,7 +424,7 @@ def matmul(op):
 
 def conv(op):
     def make(r):
-        axes = r.choice([1, 2, 2, 3] if op in ("Conv", "ConvTranspose") else [1, 2, 2])
+        axes = r.choice([1, 2, 2, 3])
         absolute = 1e-3
         group = r.choice([1, 1, 1, 2, 3])
         channels = group * r.choice([1, 2, 4, 30 if op != "Conv" else 3, 65 if op != "Conv" else 5])
@@ -1481,25 +1487,129 @@ def misfits(r):
                 yield Careful(op, version, [floats(r, [2, 3]), floats(r, second)], [FLOAT])
 
 
+class Dequantized(Case):
+    """A product of floats between DequantizeLinear and QuantizeLinear, which ONNX Runtime makes one
+    on bytes. Inputs as those of QLinearConv; `axes`: of the scales of both operands; `relu`: on its
+    result, whose zero point is its lowest byte then, so that ONNX Runtime drops it."""
+
+    def __init__(self, op, version, inputs, outputs, axes, relu=False, **attrs):
+        super().__init__(op, version, inputs, outputs, 0, 0, **attrs)
+        self.axes, self.relu = axes, relu
+        if relu:
+            self.inputs[7] = (outputs[0], [], [-128 * (outputs[0] == INT8)], True)
+
+    def add_nodes(self, graph):
+        floats_of = []
+        for i, axis in zip((0, 3), self.axes):
+            add_node(graph, "DequantizeLinear", [f"x{i}", f"x{i + 1}", f"x{i + 2}"], [f"f{i}"],
+                     attrs={"axis": axis if self.inputs[i + 1][1] else None})
+            floats_of.append(f"f{i}")
+        if self.inputs[8:]:
+            a, b = self.inputs[1][2][0], self.inputs[4][2]
+            per = [self.inputs[8][1][-1]] if len(b) > 1 else []
+            unit = array.array("f", [a * v for v in b]).tobytes()
+            graph.initializer.add(name="unit", data_type=FLOAT, dims=per, raw_data=unit)
+            add_node(graph, "DequantizeLinear", ["x8", "unit"], ["f8"],
+                     attrs={"axis": 0 if per else None})
+            floats_of.append("f8")
+        add_node(graph, self.op, floats_of, ["y"], attrs=self.attrs)
+        if self.relu:
+            add_node(graph, "Relu", ["y"], ["relu"])
+        add_node(graph, "QuantizeLinear", ["relu" if self.relu else "y", "x6", "x7"], ["y0"])
+
+
+# Scales of both operands and of the result: a sum times the first two over the third is next to a
+# tie for each second or sixth sum.
+TIES = [(0.1, 0.3, 0.06), (0.7, 0.3, 0.42), (0.02, 0.05, 0.002), (0.1, 0.1, 0.06),
+        (0.013, 0.07, 0.00182)]
+
+
+def quantized_factors(r, a, b, types, fixed, channel, wide=False, zeros=False):
+    """Inputs of a quantized product whose result lies next to ties. `channel`: shape of the scales
+    of b; `wide`: not all of b minus its zero point fits a byte; `zeros`: one for each channel."""
+    x, w, y = r.choice(TIES)
+    ta, tb = types
+    low = lambda t: -128 if t == INT8 else 0
+    za, zb = low(ta) + r.randint(4, 240), low(tb) + (r.randint(3, 9) if wide else 128)
+    xb = ints(r, tb, b, max(zb - 3, low(tb)), min(zb + 3, low(tb) + 255), fixed)
+    if wide:
+        xb[2][r.randrange(len(xb[2]))] = low(tb) + 255
+    scales = [w * r.choice([1, 3, 5]) for _ in range(product(channel))]
+    one = lambda v, dims=(): (FLOAT, list(dims), array.array("f", v).tolist(), True)
+    return [ints(r, ta, a, za - 4, za + 5), one([x]), (ta, [], [za], True), xb,
+            one(scales, channel),
+            (tb, channel, [zb - zeros * r.randint(0, 2) for _ in range(product(channel))], True),
+            one([y]),
+            (ta, [], [low(ta) + 100], True)]
+
+
+FACTORS = [  # shapes of matrices and vectors
+    ([270], [270, 5]), ([3, 270], [270]), ([3, 270], [270, 5]), ([2, 3, 270], [270, 5]),
+    ([2, 3, 90], [2, 90, 5]), ([90], [2, 90, 5]), ([3, 90], [2, 90, 5]),
+    ([1, 2, 3, 270], [2, 1, 270, 5]), ([2, 1, 2, 2, 30], [3, 1, 30, 5])]
+BYTES = [(UINT8, UINT8), (UINT8, INT8), (INT8, INT8)]
+
+
+class Alone(Dequantized):
+    """A product of two matrices that ONNX Runtime does not have on bytes, int8 times uint8: it adds
+    up floats. Expected are whole sums times its factor."""
+
+    def close(self, got, want):
+        (_, (m, k), a, _), (_, _, (x,), _), (_, _, (za,), _), (_, (_, n), b, _), (_, _, w, _), (
+            _, _, zb, _), (_, _, (y,), _), (_, _, (zy,), _) = self.inputs
+        to_float = lambda value: array.array("f", [value])[0]
+        scales = [to_float(to_float(x * v) / y) for v in w * (n // len(w))]
+        zeros = zb * (n // len(zb))
+        sums = [[sum((a[i * k + t] - za) * (b[t * n + j] - zeros[j]) for t in range(k))
+                 for j in range(n)] for i in range(m)]
+        return super().close(got, [min(max(round(to_float(v * scale)) + zy, -128), 127)
+                                   for row in sums for v, scale in zip(row, scales)])
+
+
 def ties(r):
-    """Quantized products next to a tie: half of the sums, times scales whose ratio is nearly 0.5.
-    Whoever adds up rounded floats gets to the other side."""
-    one = lambda value: (FLOAT, [], [value], True)
-    zero = lambda elem_type, value=0, dims=(): (elem_type, list(dims), [value] * product(dims),
-                                                True)
-    for elem_type in UINT8, INT8:
-        for constant in True, False:
-            for groups in 1, 2:
-                for bias in [], [ints(r, INT32, [4], -100, 100, True)]:
-                    yield Case("QLinearConv", 10, [
-                        ints(r, elem_type, [1, 60 * groups, 5, 5], 0, 9), one(0.1),
-                        zero(elem_type, 4), ints(r, INT8, [4, 60, 3, 3], -3, 3, constant),
-                        one(0.3), zero(INT8), one(0.06), zero(elem_type, 100), *bias],
-                        [elem_type], 0, 0, group=groups)
-            yield Case("QLinearMatMul", 10, [
-                ints(r, elem_type, [5, 300], 0, 9), one(0.1), zero(elem_type, 4),
-                ints(r, INT8, [300, 7], -3, 3, constant), (FLOAT, [7], [0.3] * 7, True),
-                zero(INT8, 0, [7]), one(0.06), zero(elem_type, 100)], [elem_type], 0, 0)
+    """Quantized products next to a tie, in every form: whoever adds up rounded floats gets to the
+    other side."""
+    for fixed in True, False:
+        for channel in [], [5]:
+            for wide in True, False:
+                yield Alone("MatMul", 13, quantized_factors(r, [3, 270], [270, 5], (INT8, UINT8),
+                                                            fixed, channel, wide, True), [INT8],
+                            (None, 1))
+    for types in BYTES:
+        for fixed in True, False:
+            for a, b in FACTORS:
+                channel = [b[-1]] if len(b) == 2 and r.random() < 0.5 else []
+                given = quantized_factors(r, a, b, types, fixed, channel, r.random() < 0.3,
+                                          r.random() < 0.5)
+                yield Case("QLinearMatMul", 10, given, [types[0]], 0, 0)
+                yield Dequantized("MatMul", 13, list(given), [types[0]], (None, 1),
+                                  r.random() < 0.3)
+            for axes, groups in (1, 1), (1, 3), (2, 1), (2, 2), (2, 4), (3, 1), (3, 2):
+                channels, size, kernel = 4 if groups == 4 else 12 * groups, [5] * axes, [3] * axes
+                x, outs = [1, channels] + size, 4 * groups
+                w = [outs, channels // groups] + kernel
+                channel = [outs] if r.random() < 0.5 else []
+                bias = [ints(r, INT32, [outs], -50, 50, True)] * r.randint(0, 1)
+                given = quantized_factors(r, x, w, types, fixed, channel, r.random() < 0.3) + bias
+                pads = r.choice([None, [1] * 2 * axes])
+                yield Case("QLinearConv", 10, given, [types[0]], 0, 0, group=groups, pads=pads)
+                yield Dequantized("Conv", 13, list(given), [types[0]], (None, 0), r.random() < 0.3,
+                                  group=groups, pads=pads)
+            for ta, tb in (0, 0), (0, 1), (1, 0), (1, 1):
+                m, n, k = 3, 5, 270
+                channel = [n] if r.random() < 0.5 else []
+                given = quantized_factors(r, [k, m] if ta else [m, k], [n, k] if tb else [k, n],
+                                          types, fixed, channel, r.random() < 0.3,
+                                          r.random() < 0.5)
+                bias = [ints(r, INT32, [n], -50, 50, True)] * r.randint(0, 1)
+                attrs = {"transA": ta, "transB": tb}
+                alpha = r.choice([1.0, 0.5, 0.3])
+                whole_y = r.random() < 0.7
+                yield Case("QGemm", 1, given[:6] + (bias or [None]) + given[6:] * whole_y,
+                           [types[0] if whole_y else FLOAT], 0, 0, "com.microsoft", alpha=alpha,
+                           **attrs)
+                yield Dequantized("Gemm", 13, given + bias, [types[0]], (None, 1 - tb),
+                                  r.random() < 0.3, **attrs)
 
 
 def edges(r):
@@ -1585,8 +1695,8 @@ def main():
         sys.exit(__doc__)
     operators = words[1:] or sorted(MAKERS)
     r = random.Random(int(options["--seed"]))
-    if operators == ["edges"]:
-        cases = edges(r)
+    if operators in (["edges"], ["ties"]):
+        cases = edges(r) if operators == ["edges"] else list(ties(r))
         operators = sorted({case.op for case in cases})
     else:
         cases = [MAKERS[operators[i % len(operators)]](r) for i in range(int(options["--cases"]))]

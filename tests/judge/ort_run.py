@@ -15,7 +15,8 @@ without VNNI, too, where products of bytes saturate.
 
 `cases` runs many small models: each FOLDER holds model.onnx, io.txt and input_<i>.bin, and gets
 ort_<i>.bin and ort_<i>.dims for every output, or ort_error.txt when session or run fails. --plain:
-plain_... instead, of the model as it is, without optimizations.
+plain_... instead, of the model as it is, without optimizations. Products between int8 are joined as
+those between uint8, as is the default on ARM64.
 """
 import collections
 import ctypes
@@ -67,11 +68,13 @@ def write(path, data):
 
 # ---------------------------------------------------------------- ONNX Runtime
 
-def session(path, exact=False, plain=False, severity=3):
+def session(path, exact=False, plain=False, severity=3, int8=False):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = severity
     options.add_session_config_entry("session.x64quantprecision", str(int(exact)))
+    if int8:
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
     if plain:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     made = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
@@ -153,7 +156,8 @@ def run_model(path, folder, out, exact):
 
 
 def run_case(folder, stem):
-    made = session(os.path.join(folder, "model.onnx"), plain=stem == "plain", severity=4)
+    made = session(os.path.join(folder, "model.onnx"), plain=stem == "plain", severity=4,
+                   int8=True)
     for row, tensor in run_folder(made, folder):
         write(os.path.join(folder, f"{stem}_{row.index}.dims"), dims_text(tensor.dims).encode())
         write(os.path.join(folder, f"{stem}_{row.index}.bin"), tensor.data)
