@@ -1191,10 +1191,33 @@ static void between(const OrtApiBase *base) {
     editor.CreateNode = make_node;
 }
 
-/* Its first return is to a library that is gone: later than the library's end takes. */
-static void *tick(void *unused) {
-    for (;;) usleep(300000);
-    return unused;
+/* Not the library's memory, which goes before the thread. */
+typedef struct idler {
+    pthread_mutex_t lock;
+    pthread_cond_t begins, never;
+    bool waits;
+} idler;
+
+static void *idle(void *param) {
+    idler *own = (idler *)param;
+    pthread_mutex_lock(&own->lock);
+    own->waits = true;
+    pthread_cond_signal(&own->begins);
+    for (;;) pthread_cond_wait(&own->never, &own->lock);
+    return NULL;
+}
+
+/* It has the lock again when the thread is in the C library's wait: the thread never returns into
+ * this one, so it does not matter how long the end of the library takes. */
+static void leave_thread(void) {
+    idler *own = (idler *)calloc(1, sizeof *own);
+    pthread_t thread;
+    if (!own || pthread_mutex_init(&own->lock, NULL) != 0 ||
+        pthread_cond_init(&own->begins, NULL) != 0 || pthread_cond_init(&own->never, NULL) != 0 ||
+        pthread_mutex_lock(&own->lock) != 0 || pthread_create(&thread, NULL, idle, own) != 0)
+        abort();
+    while (!own->waits) pthread_cond_wait(&own->begins, &own->lock);
+    pthread_mutex_unlock(&own->lock);
 }
 
 /* What is wrong before there is a factory; NULL: nothing. */
@@ -1260,8 +1283,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
 
 OrtStatus *ReleaseEpFactory(OrtEpFactory *out) {
     release_fn release = NULL;
-    pthread_t thread;
     if (fault("dies_at_unload")) crash();
-    if (fault("thread_left")) pthread_create(&thread, NULL, tick, NULL);
+    if (fault("thread_left")) leave_thread();
     return symbol("ReleaseEpFactory", &release, sizeof release) ? release(out) : NULL;
 }
