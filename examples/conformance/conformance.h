@@ -200,8 +200,8 @@ typedef struct experiment {
 } experiment;
 
 extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
-    identity_experiments[], context_experiments[], damage_experiments[], buffer_experiments[],
-    weightless_experiments[], sharing_experiments[], model_experiments[];
+    identity_experiments[], context_experiments[], loading_experiments[], damage_experiments[],
+    buffer_experiments[], weightless_experiments[], sharing_experiments[], model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 
