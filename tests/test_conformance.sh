@@ -174,9 +174,22 @@ command_line "a folder without ONNX Runtime" 2 "it holds no libonnxruntime.so.1"
 command_line "the folder of ONNX Runtime" 0 "" "$EPCTX_TOY_EP" --only PLG-001 \
     --ort "$(dirname "$(sh tests/deps.sh where ort)")"
 whole=$(cd "$(dirname "$program")" && pwd)/$(basename "$program")
-(cd "$work" && unset EPCTX_ORT_LIBRARY && "$whole" "$whole" --only PLG-001) >"$out" 2>"$err"
-code=$?
-said "conformance no ONNX Runtime outside the source tree" 2 "name it with --ort"
+# outside CACHE: what it says without the source tree.
+outside() {
+    (cd "$work" && unset EPCTX_ORT_LIBRARY && EPCTX_CACHE=$1 "$whole" "$EPCTX_TOY_EP" \
+        --only PLG-001) >"$out" 2>"$err"
+    code=$?
+}
+outside "$work/none"
+said "conformance no ONNX Runtime outside the source tree" 2 \
+    "there is none in $work/none; name it with --ort"
+if [ "$(wc -l <"$err")" -eq 1 ]; then ok "conformance nothing else is said of it"; else
+    fail "conformance nothing else is said of it" "$(cat "$err")"
+fi
+mkdir "$work/fetched"
+ln -s "$(dirname "$(sh tests/deps.sh where ort)")" "$work/fetched/onnxruntime-1.99.0-$(uname -m)"
+outside "$work/fetched"
+said "conformance the fetched ONNX Runtime outside the source tree" 0 ""
 command_line "no name behind the colon" 2 "a name is missing behind the colon" "$EPCTX_TOY_EP:"
 command_line "an EP that the library has not" 4 "lists no device here of Other" \
     "$EPCTX_TOY_EP" Other --only PLG-050
@@ -423,6 +436,17 @@ EOF
 then ok "conformance the root of many failures comes first"; else
     fail "conformance the root of many failures comes first" "$(tail -n 1 "$work/log")"
 fi
+# Nothing loads: that it is not found where it is comes before what threads and others see of it.
+EPCTX_BAD_EP=needs_current_folder "$program" "$build/libbad_ep.so" --json \
+    --only "EPC-002 EPC-003 EPC-104 EPC-119 PLG-032" >"$out" 2>"$err"
+code=$?
+said "conformance the root where nothing loads" 1 '"root": "EPC-104"'
+said "conformance why nothing loads" 1 "it says the same without the binary"
+said "conformance no time of what does not load" 1 "no session to take the time of"
+# Counted, whenever it would have crashed.
+EPCTX_BAD_EP=thread_left "$program" "$build/libbad_ep.so" --only PLG-049 >"$out" 2>"$err"
+code=$?
+said "conformance a thread that is left" 1 "1 thread more after unregistration"
 
 # What a rule failed on is kept: the program shows it again, without the suite.
 # again FAULT RULE CODE [TEXT]
@@ -464,7 +488,7 @@ ${CC:-gcc} -shared -fPIC "$work/needs.c" -L"$work" -lother -o "$work/libneeds.so
 rm "$work/libother.so"
 not_judged "a library that lacks another" "$work/libneeds.so" PLG-001 "libother.so: cannot open"
 not_judged "a library that lacks another" "$work/libneeds.so" PLG-041 "libother.so: cannot open"
-EPCTX_BAD_EP=ignores_prefix "$program" "$build/libbad_ep.so" --only EPC-080 >"$out" 2>"$err"
+EPCTX_BAD_EP=prefixed_node "$program" "$build/libbad_ep.so" --only EPC-080 >"$out" 2>"$err"
 if [ "$(grep -c ^FAILED "$out")" -eq 1 ]; then ok "conformance one event is one failure"; else
     fail "conformance one event is one failure" "$(grep ^FAILED "$out")"
 fi
@@ -475,7 +499,7 @@ said "conformance always_embeds: why no callback is called" 1 \
 
 quick || passes none "$build/libbad_ep.so" 180
 sample=" any_source claims_too_much allocator_of_session keeps_nodes follows_paths stale_binary"
-sample="$sample data_transfer thread_left leak_per_run nan_to_zero file_per_load named_optimal "
+sample="$sample data_transfer nan_spreads leak_per_run nan_to_zero file_per_load named_optimal "
 sample="$sample file_per_generation data_flags_7 data_name_tidied data_read_code "
 sample="$sample weightless_ignored source_buffer_ignored first_graph always_embeds "
 grep -v '^#' tests/faults.txt >"$work/faults"

@@ -200,8 +200,8 @@ typedef struct experiment {
 } experiment;
 
 extern const experiment factory_experiments[], registration_experiments[], session_experiments[],
-    identity_experiments[], context_experiments[], damage_experiments[], buffer_experiments[],
-    weightless_experiments[], sharing_experiments[], model_experiments[];
+    identity_experiments[], context_experiments[], loading_experiments[], damage_experiments[],
+    buffer_experiments[], weightless_experiments[], sharing_experiments[], model_experiments[];
 
 /* ------------------------------------------------------------------ report */
 
@@ -287,7 +287,8 @@ double seconds_now(void);
 /* How often what takes `each` seconds is tried, if there is a reason for `most` times: slow EPs are
  * tried less often, but `least` times. */
 size_t affordable(double each, size_t least, size_t most);
-size_t memory_now(void); /* resident bytes of this process */
+size_t memory_now(void);  /* resident bytes of this process */
+size_t threads_now(void); /* of this process: to compare with each other */
 
 /* What ort_relative is, if the user does not say: `usual`. */
 void allow(const trial *t, double usual);

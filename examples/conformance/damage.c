@@ -61,14 +61,30 @@ static void must_refuse(trial *t, const char *ids, const char *path, const char 
     judge_message(t, what);
 }
 
-/* Wrong numbers without a word are the worst; other damage than this may go unnoticed. */
-static void must_not_lie(trial *t, const char *ids, const ort_spec *spec, const char *what) {
-    const fate f = fate_of(spec, in_folder(t, "ref/m.onnx"));
-    judge(t, ids, f != FATE_WRONG,
-          "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
+/* Of a load that may go well: a refusal has the right code. */
+static fate load_odd(trial *t, const char *id, const ort_spec *spec, const char *what) {
+    fate f;
+    judging(t, id, "%s", what);
+    f = fate_of(spec, in_folder(t, "ref/m.onnx"));
     if (f == FATE_OTHER_CODE)
         judge(t, "EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what,
               t->answer);
+    return f;
+}
+
+/* No document wants a checksum in the binary, or its source's name: wrong numbers without a word
+ * are the worst all the same. A crash is a failure. */
+static void may_pass(trial *t, const char *id, const ort_spec *spec, const char *what,
+                     const char *hint) {
+    if (load_odd(t, id, spec, what) == FATE_WRONG)
+        remark(t, id, "%s: loads and gives wrong outputs: %s", what, hint);
+    else
+        holds(t, id);
+}
+
+static void must_not_lie(trial *t, const char *id, const ort_spec *spec, const char *what) {
+    judge(t, id, load_odd(t, id, spec, what) != FATE_WRONG,
+          "%s: expected an error or the right outputs, found a session: %.300s", what, ort_text);
 }
 
 static void damaged_as(trial *t, const bench *b, const void *data, size_t size, const char *what) {
@@ -104,18 +120,6 @@ static void cut_binaries(trial *t, const bench *b) {
     free(changed);
 }
 
-/* Without a checksum a wrong weight cannot be seen; a crash is a failure all the same. */
-static void flipped(trial *t, const ort_spec *spec, const char *what) {
-    fate f;
-    judging(t, "EPC-114", "%s", what);
-    f = fate_of(spec, in_folder(t, "ref/m.onnx"));
-    if (f == FATE_WRONG)
-        remark(t, "EPC-114", "%s: loads and gives wrong outputs: is there no checksum?", what);
-    else if (f == FATE_OTHER_CODE)
-        judge(t, "EPC-110", false, "%s: expected INVALID_GRAPH (10), found %.300s", what,
-              t->answer);
-}
-
 static void damaged(trial *t) {
     bench b;
     uint8_t *changed;
@@ -134,11 +138,11 @@ static void damaged(trial *t) {
         changed[at] ^= (uint8_t)(1u << (i % 8));
         write_file(b.binary, changed, b.size);
         snprintf(what, sizeof what, "a binary with bit %d of byte %zu flipped", (int)(i % 8), at);
-        flipped(t, &spec, what);
+        may_pass(t, "EPC-114", &spec, what, "is there no checksum?");
     }
     free(changed);
     write_file(b.binary, b.good, b.size - 1);
-    flipped(t, &spec, "a binary without its last byte");
+    may_pass(t, "EPC-114", &spec, "a binary without its last byte", "is there no checksum?");
     write_file(b.binary, b.good, b.size);
     judging(t, "EPC-113", "the good binary, put back");
     judge(t, "EPC-113", runs_as(&spec, in_folder(t, "ref/m.onnx")), "the good binary, put back: %s",
@@ -159,8 +163,8 @@ static void other_binary(trial *t) {
     }
     copy_file(other, b.binary);
     spec = spec_of(t, in_folder(t, "out/m_ctx.onnx"));
-    judging(t, "EPC-003", "a binary of another generation");
-    must_not_lie(t, "EPC-003", &spec, "the binary of another model, under the name of this one's");
+    may_pass(t, "EPC-114", &spec, "the binary of another model, under the name of this one's",
+             "does nothing in it tell whose it is?");
 }
 
 /* The model's folder is not where the application is. */
@@ -229,7 +233,6 @@ static void pipe_path(trial *t) {
     if (mkfifo(end.path, 0600) != 0 || !set_path("fifo.bin", 8) ||
         pthread_create(&helper, NULL, end_wait, &end) != 0)
         return;
-    judging(t, "EPC-019", "a path of a pipe");
     must_not_lie(t, "EPC-114", &spec, "a path of a pipe");
     atomic_store(&end.done, true);
     pthread_join(helper, NULL);
@@ -479,7 +482,7 @@ const experiment damage_experiments[] = {
      NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-110 EPC-113 EPC-114 EPC-115"},
     {"another model's binary", other_binary,
-     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-003 EPC-110"},
+     NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES, "EPC-110 EPC-114"},
     {"the current folder", current_folder,
      NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS | NEEDS_FILES,
      "EPC-102 EPC-104 EPC-110"},

@@ -22,9 +22,9 @@ enum { SOME_FAILED = 1, NO_RUN = 2, SOME_NOT_JUDGED = 4 }; /* exit codes; 4 is c
 enum { LOG_SHOWN = 2000, LOG_MOST = 1 << 24 };
 
 static const experiment *const all[] = {
-    factory_experiments, registration_experiments, session_experiments, identity_experiments,
-    context_experiments, damage_experiments,       buffer_experiments,  weightless_experiments,
-    sharing_experiments, model_experiments};
+    factory_experiments,    registration_experiments, session_experiments, identity_experiments,
+    context_experiments,    loading_experiments,      damage_experiments,  buffer_experiments,
+    weightless_experiments, sharing_experiments,      model_experiments};
 
 /* Experiment `index` of all; NULL at the end. */
 static const experiment *experiment_at(size_t index) {
@@ -391,6 +391,22 @@ static bool read_command(trial *t, int argc, char **argv, command *c, epctx_aren
     return t->wanted.library || refuse("LIBRARY", "which plugin?");
 }
 
+/* ORT as it is named, in the source tree what was fetched for it, and elsewhere the newest one of
+ * that. */
+static bool find_ort(char *out, size_t size) {
+    char cache[PATH_MAX], why[PATH_MAX + 200];
+    ort_cached list[ORT_MOST_CACHED + 1];
+    const bool has_cache = ort_places_cache(cache, sizeof cache);
+    if (ort_library(out, size)) return true;
+    if (has_cache && ort_places_cached(cache, list) > 0)
+        return (size_t)snprintf(out, size, "%s/%s", cache, list[0].name) < size;
+    snprintf(why, sizeof why,
+             "EPCTX_ORT_LIBRARY is not set, and there is none in %s; name it with --ort FOLDER or "
+             "--ort LIBRARY, or tests/deps.sh demo fetches it",
+             has_cache ? cache : "the folder of EPCTX_CACHE, which is not set");
+    return refuse("no ONNX Runtime found", why);
+}
+
 /* Without ORT nothing can be said about the EP. */
 static bool has_ort(void) {
     char path[PATH_MAX], inside[2 * PATH_MAX], real[PATH_MAX];
@@ -398,7 +414,7 @@ static bool has_ort(void) {
     struct stat there;
     int status = 0;
     pid_t child;
-    if (!ort_library(path, sizeof path)) path[0] = '\0';
+    if (!find_ort(path, sizeof path)) return false;
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) {
         if (!ort_places_find(path, inside, sizeof inside))
             return refuse(path, "it holds no " ORT_PLACES);

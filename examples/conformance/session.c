@@ -573,8 +573,11 @@ static void many_runs(trial *t) {
 
 /* ------------------------------------------------------------------ threads */
 
+enum { THREADS = 8 };
+
 typedef struct worker {
     trial *t;
+    pthread_mutex_t *gate; /* opens when all workers are there */
     pthread_t thread;
     OrtSession *session; /* NULL: one of its own */
     const char *model;
@@ -589,6 +592,8 @@ static void *work(void *param) {
     worker *w = (worker *)param;
     OrtSession *session = w->session;
     size_t i;
+    pthread_mutex_lock(w->gate);
+    pthread_mutex_unlock(w->gate);
     w->ok = true;
     if (!session) {
         const ort_spec spec = spec_of(w->t, w->model);
@@ -624,51 +629,73 @@ static bool prepare(worker *w, size_t count, const char *model) {
     return ok;
 }
 
-/* From now on the workers load what was compiled. */
-static bool make_context(trial *t, worker *w, size_t count, const char *model) {
-    const char *context = in_folder(t, "out/m_ctx.onnx");
-    size_t i;
-    if (!t->board->ep.contexts || !generate(t, model, context, !t->board->ep.files)) return false;
-    for (i = 0; i < count; i++) w[i].model = context;
-    return true;
-}
-
-static void threads(trial *t) {
-    enum { THREADS = 8 };
-    static const char *const what[] = {"run one session", "create a session each and run it",
-                                       "load a context model each and run it"};
-    worker workers[THREADS];
+/* The EP is open, src/m.onnx is there, and the workers know what it gives. */
+static bool open_workers(trial *t, worker w[THREADS]) {
     const char *model = in_folder(t, "src/m.onnx");
     OrtSession *session = NULL;
     ort_spec spec;
-    int round;
     size_t i, runs;
-    memset(workers, 0, sizeof workers);
+    memset(w, 0, THREADS * sizeof *w);
     if (!open_ep(t) || (!make_model(t, MODEL_SUB, model) && !make_model(t, MODEL_CHAIN, model)) ||
-        !prepare(workers, THREADS, model)) {
-        give_up(t, "%s", ort_text);
-        return;
-    }
+        !prepare(w, THREADS, model))
+        return give_up(t, "%s", ort_text);
     spec = spec_of(t, model);
+    if (!ort_session(&spec, &session)) return give_up(t, "%s", ort_text);
+    runs = affordable(run_seconds(session) * THREADS, 16, 200);
+    ort->ReleaseSession(session);
+    for (i = 0; i < THREADS; i++) {
+        w[i].t = t;
+        w[i].runs = runs;
+    }
+    return true;
+}
+
+/* They begin together, when all are there. */
+static void run_workers(trial *t, const char *id, worker w[THREADS], const char *what) {
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    size_t i, begun = 0;
+    judging(t, id, "%d threads that %s", THREADS, what);
+    pthread_mutex_lock(&gate);
+    for (i = 0; i < THREADS; i++) {
+        w[i].gate = &gate;
+        if (pthread_create(&w[i].thread, NULL, work, &w[i]) != 0) break;
+        begun++;
+    }
+    pthread_mutex_unlock(&gate);
+    for (i = 0; i < begun; i++) pthread_join(w[i].thread, NULL);
+    if (begun < THREADS) cannot_judge(t, id, "%s: a thread cannot be made", t->board->doing);
+    for (i = 0; i < begun; i++)
+        judge(t, id, w[i].ok, "%s: thread %zu: %s", t->board->doing, i, w[i].text);
+}
+
+static void threads(trial *t) {
+    worker workers[THREADS];
+    OrtSession *session = NULL;
+    ort_spec spec;
+    size_t i;
+    if (!open_workers(t, workers)) return;
+    spec = spec_of(t, workers[0].model);
     if (!ort_session(&spec, &session)) {
         give_up(t, "%s", ort_text);
         return;
     }
-    runs = affordable(run_seconds(session) * THREADS, 16, 200);
-    for (round = 0; round < 3; round++) {
-        const char *id = round == 0 ? "PLG-009" : "PLG-032";
-        if (round == 2 && !make_context(t, workers, THREADS, model)) break;
-        judging(t, id, "8 threads that %s", what[round]);
-        for (i = 0; i < THREADS; i++) {
-            workers[i].t = t;
-            workers[i].runs = runs;
-            workers[i].session = round == 0 ? session : NULL;
-            pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-        }
-        for (i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
-        for (i = 0; i < THREADS; i++)
-            judge(t, id, workers[i].ok, "%s: thread %zu: %s", t->board->doing, i, workers[i].text);
+    for (i = 0; i < THREADS; i++) workers[i].session = session;
+    run_workers(t, "PLG-009", workers, "run one session");
+    for (i = 0; i < THREADS; i++) workers[i].session = NULL;
+    run_workers(t, "PLG-032", workers, "create a session each and run it");
+}
+
+static void loading_threads(trial *t) {
+    const char *context = in_folder(t, "out/m_ctx.onnx");
+    worker workers[THREADS];
+    size_t i;
+    if (!open_workers(t, workers)) return;
+    if (!generate(t, workers[0].model, context, !t->board->ep.files)) {
+        give_up(t, "%s", ort_text);
+        return;
     }
+    for (i = 0; i < THREADS; i++) workers[i].model = context;
+    run_workers(t, "PLG-032", workers, "load a context model each and run it");
 }
 
 /* --------------------------------------------------------------------- runs */
@@ -838,16 +865,37 @@ static bool run_given(OrtSession *session, one_run *r, ort_values *out) {
     return ok;
 }
 
-static size_t lost_signs(const ort_values *got, const ort_values *want) {
-    void *a = NULL, *b = NULL;
-    size_t size = 0, i, lost = 0;
-    if (!ort_ok(ort->GetTensorMutableData(got->values[0], &a)) ||
-        !ort_ok(ort->GetTensorMutableData(want->values[0], &b)) ||
-        !ort_ok(ort->GetTensorSizeInBytes(want->values[0], &size)))
-        return 0;
-    for (i = 0; i < size / sizeof(float); i++) {
-        const float wanted = ((const float *)b)[i];
-        lost += fpclassify(wanted) == FP_ZERO && signbit(wanted) && !signbit(((const float *)a)[i]);
+/* Floats of the first output; NULL: none. */
+static float *floats_of(const ort_values *values, size_t *count) {
+    void *data = NULL;
+    size_t size = 0;
+    if (!ort_ok(ort->GetTensorSizeInBytes(values->values[0], &size)) ||
+        !ort_ok(ort->GetTensorMutableData(values->values[0], &data)))
+        return NULL;
+    *count = size / sizeof(float);
+    return (float *)data;
+}
+
+/* What no document speaks of: -0 that is 0, and what is not finite and another number. These become
+ * what is wanted, so that all else can be compared. */
+typedef struct odd_lost {
+    size_t signs, others;
+    float wanted, found; /* the first of the others */
+} odd_lost;
+
+static odd_lost forgive(const ort_values *got, const ort_values *want) {
+    odd_lost lost = {0, 0, 0, 0};
+    size_t count = 0, of_got = 0, i;
+    float *a = floats_of(got, &of_got);
+    const float *b = floats_of(want, &count);
+    for (i = 0; a && b && of_got == count && i < count; i++) {
+        lost.signs += fpclassify(b[i]) == FP_ZERO && signbit(b[i]) && !signbit(a[i]);
+        if (isfinite(b[i]) || (isnan(a[i]) && isnan(b[i])) || a[i] == b[i]) continue;
+        if (lost.others++ == 0) {
+            lost.wanted = b[i];
+            lost.found = a[i];
+        }
+        a[i] = b[i];
     }
     return lost;
 }
@@ -868,8 +916,8 @@ static void odd_numbers(trial *t) {
     OrtSession *cpu = NULL;
     ort_values got, want;
     ort_spec spec;
+    odd_lost lost;
     one_run r;
-    size_t lost;
     if (!open_ep(t) || !make_sums(t, model) || !run_open(t, &r, model, model)) return;
     spoil_numbers(&r);
     spec = spec_of(t, model);
@@ -879,12 +927,19 @@ static void odd_numbers(trial *t) {
         return;
     }
     judging(t, "PLG-009", "NaN and infinities");
-    if (!judge(t, "PLG-009", run_given(r.session, &r, &got) && ort_same(&got, &want),
-               "NaN and infinities in an input: expected the CPU EP's outputs, found %s",
-               t->answer))
+    if (!judge(t, "PLG-009", run_given(r.session, &r, &got),
+               "a run with NaN and infinities in an input: expected success, found %s", t->answer))
         return;
-    lost = lost_signs(&got, &want);
-    if (lost) remark(t, "PLG-009", "-0 becomes 0, at %zu places", lost);
+    lost = forgive(&got, &want);
+    judge(t, "PLG-009", ort_same(&got, &want),
+          "NaN and infinities in an input, other numbers: expected the CPU EP's outputs, found %s",
+          t->answer);
+    if (lost.others)
+        remark(t, "PLG-009",
+               "NaN and infinities in an input: the CPU EP gives %g where this one gives %g, at "
+               "%zu places; ONNX Runtime has no words for them",
+               (double)lost.wanted, (double)lost.found, lost.others);
+    if (lost.signs) remark(t, "PLG-009", "-0 becomes 0, at %zu places", lost.signs);
     ort_values_free(&got);
     ort_values_free(&want);
 }
@@ -1396,5 +1451,12 @@ const experiment session_experiments[] = {
     {"memory and streams", memory, NEEDS_DEVICE,
      "PLG-019 PLG-020 PLG-021 PLG-022 PLG-023 PLG-035 PLG-036 PLG-037 PLG-038 PLG-039 PLG-040"},
     {"data layout", layout, NEEDS_DEVICE | NEEDS_RUNS, "PLG-008 PLG-013 PLG-014 PLG-015"},
+    {NULL, NULL, 0, NULL},
+};
+
+/* After those of context models: one that does not load is not about threads. */
+const experiment loading_experiments[] = {
+    {"threads that load", loading_threads, NEEDS_DEVICE | NEEDS_RUNS | NEEDS_CLAIM | NEEDS_CONTEXTS,
+     "PLG-032"},
     {NULL, NULL, 0, NULL},
 };

@@ -196,12 +196,16 @@ bool session_opens(const ort_spec *spec) {
 
 /* ------------------------------------------------------------ what is left */
 
-static size_t count_open(const char *folder) {
+static size_t count_entries(const char *folder) {
     DIR *open = opendir(folder);
     size_t count = 0;
     while (open && readdir(open)) count++;
     if (open) closedir(open);
     return count;
+}
+
+size_t threads_now(void) {
+    return count_entries("/proc/self/task");
 }
 
 static size_t more(size_t now_there, size_t before) {
@@ -216,14 +220,14 @@ bool sessions_leave(const ort_spec *spec, bool opens, size_t count, remains *out
         if (i == 2 * count / 3) last = memory_now();
         if (i != count / 3) continue;
         second = memory_now();
-        out->files = count_open("/proc/self/fd");
-        out->threads = count_open("/proc/self/task");
+        out->files = count_entries("/proc/self/fd");
+        out->threads = threads_now();
     }
     second = more(last, second); /* a cache fills up, a leak goes on */
     last = more(memory_now(), last);
     out->memory = 2 * (second < last ? second : last);
-    out->files = more(count_open("/proc/self/fd"), out->files);
-    out->threads = more(count_open("/proc/self/task"), out->threads);
+    out->files = more(count_entries("/proc/self/fd"), out->files);
+    out->threads = more(threads_now(), out->threads);
     return true;
 }
 

@@ -86,10 +86,14 @@ static void crash(void) {
     abort();
 }
 
-/* Two at once in what only one may enter end the process. */
+static pthread_t registrar; /* who registered the library */
+
+/* Two at once in what only one may enter end the process. A thread that the application has beside
+ * the first waits for another one, so that it does not depend on the load whether they meet. */
 static void enter_alone(atomic_int *inside) {
+    int i;
     if (atomic_fetch_add(inside, 1) > 0) crash();
-    usleep(3000);
+    for (i = 0; i < 10 && !pthread_equal(pthread_self(), registrar); i++) usleep(500000);
 }
 
 static void leak_file(void) {
@@ -563,9 +567,11 @@ static OrtStatus *ORT_API_CALL kernel_output(OrtKernelContext *context, size_t i
     return status;
 }
 
-static float changed(float number) {
+/* `number` of an output, with the one before it. */
+static float changed(float number, float before) {
     uint32_t bits;
     if (fault("nan_to_zero") && number != number) return 0;
+    if (fault("nan_spreads") && before != before) return before;
     if (fault("all_wrong")) return number + 1;
     if (fault("zero_sign_lost") && number == 0) return 0;
     memcpy(&bits, &number, sizeof bits);
@@ -586,7 +592,8 @@ static OrtStatus *change_output(OrtValue *value) {
     if (info) real->ReleaseTensorTypeAndShapeInfo(info);
     if (status) return status;
     if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT)
-        for (i = 0; i < count; i++) ((float *)data)[i] = changed(((float *)data)[i]);
+        for (i = 0; i < count; i++)
+            ((float *)data)[i] = changed(((float *)data)[i], i > 0 ? ((float *)data)[i - 1] : 0);
     if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 && fault("all_wrong"))
         for (i = 0; i < count; i++) ((uint8_t *)data)[i] ^= 0x40;
     return NULL;
@@ -595,7 +602,7 @@ static OrtStatus *change_output(OrtValue *value) {
 static OrtStatus *change_outputs(void) {
     OrtStatus *status = NULL;
     size_t i;
-    if (!fault("all_wrong") && !fault("coarse") && !fault("nan_to_zero") &&
+    if (!fault("all_wrong") && !fault("coarse") && !fault("nan_to_zero") && !fault("nan_spreads") &&
         !fault("zero_sign_lost"))
         return NULL;
     for (i = 0; !status && i < run_outputs.count; i++)
@@ -838,6 +845,7 @@ static OrtStatus *load_faults(void) {
     const char *slash = strrchr(session.model, '/');
     if (fault("memory_per_load")) leak(400000);
     if (fault("file_per_load")) leak_file();
+    if (fault("slow_load")) usleep(999999);
     if (fault("blanks_in_folder") && slash &&
         memchr(session.model, ' ', (size_t)(slash - session.model)))
         return make_status(ORT_INVALID_GRAPH, "the context binary: no such file");
@@ -1191,10 +1199,33 @@ static void between(const OrtApiBase *base) {
     editor.CreateNode = make_node;
 }
 
-/* Its first return is to a library that is gone: later than the library's end takes. */
-static void *tick(void *unused) {
-    for (;;) usleep(300000);
-    return unused;
+/* Not the library's memory, which goes before the thread. */
+typedef struct idler {
+    pthread_mutex_t lock;
+    pthread_cond_t begins, never;
+    bool waits;
+} idler;
+
+static void *idle(void *param) {
+    idler *own = (idler *)param;
+    pthread_mutex_lock(&own->lock);
+    own->waits = true;
+    pthread_cond_signal(&own->begins);
+    for (;;) pthread_cond_wait(&own->never, &own->lock);
+    return NULL;
+}
+
+/* It has the lock again when the thread is in the C library's wait: the thread never returns into
+ * this one, so it does not matter how long the end of the library takes. */
+static void leave_thread(void) {
+    idler *own = (idler *)calloc(1, sizeof *own);
+    pthread_t thread;
+    if (!own || pthread_mutex_init(&own->lock, NULL) != 0 ||
+        pthread_cond_init(&own->begins, NULL) != 0 || pthread_cond_init(&own->never, NULL) != 0 ||
+        pthread_mutex_lock(&own->lock) != 0 || pthread_create(&thread, NULL, idle, own) != 0)
+        abort();
+    while (!own->waits) pthread_cond_wait(&own->begins, &own->lock);
+    pthread_mutex_unlock(&own->lock);
 }
 
 /* What is wrong before there is a factory; NULL: nothing. */
@@ -1249,6 +1280,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
     if (!symbol("CreateEpFactories", &create, sizeof create))
         return real->CreateStatus(ORT_FAIL, "EPCTX_TOY_EP is not set");
     snprintf(registered, sizeof registered, "%s", name);
+    registrar = pthread_self();
     default_logger = logger;
     status = early_faults();
     if (status || fault("no_factory")) return status;
@@ -1260,8 +1292,7 @@ OrtStatus *CreateEpFactories(const char *name, const OrtApiBase *base, const Ort
 
 OrtStatus *ReleaseEpFactory(OrtEpFactory *out) {
     release_fn release = NULL;
-    pthread_t thread;
     if (fault("dies_at_unload")) crash();
-    if (fault("thread_left")) pthread_create(&thread, NULL, tick, NULL);
+    if (fault("thread_left")) leave_thread();
     return symbol("ReleaseEpFactory", &release, sizeof release) ? release(out) : NULL;
 }

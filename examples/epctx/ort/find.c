@@ -4,17 +4,15 @@
 #include "anyep.h"
 #include "ort/places.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Seconds for Python's answer, and for opening a library. */
-enum { ASK_LIMIT = 3, OPEN_LIMIT = 60, MOST_CACHED = 16 };
+enum { ASK_LIMIT = 3, OPEN_LIMIT = 60 };
 
 /* Prints where the package is, without importing it. -I leaves out the user's own packages. */
 static const char question[] =
@@ -203,74 +201,19 @@ static bool from_loader(anyep_settings *set, const char *folder) {
     return take(set, folder, "libonnxruntime.so.1") || take(set, folder, "libonnxruntime.so");
 }
 
-/* build/deps beside a tool that runs where it was built, in build or in a folder of it. */
-static bool find_build(char *out, size_t size) {
-    char own[PATH_MAX];
-    int up;
-    if (realpath("/proc/self/exe", own) == NULL) return false;
-    for (up = 0; up < 4; up++) {
-        char *slash = strrchr(own, '/');
-        if (slash == NULL) return false;
-        *slash = '\0';
-        slash = strrchr(own, '/');
-        if (slash != NULL && strcmp(slash, "/build") == 0)
-            return (size_t)snprintf(out, size, "%s/deps", own) < size;
-    }
-    return false;
-}
-
-typedef struct cached {
-    unsigned version[3];
-    char name[NAME_MAX + 1];
-} cached;
-
-static int newest_first(const void *a, const void *b) {
-    const cached *x = (const cached *)a;
-    const cached *y = (const cached *)b;
-    size_t i;
-    for (i = 0; i < 3; i++)
-        if (x->version[i] != y->version[i]) return x->version[i] < y->version[i] ? 1 : -1;
-    return strcmp(x->name, y->name);
-}
-
-/* onnxruntime-VERSION-MACHINE, as tests/deps.sh names them, of this machine: the newest ones. */
-static size_t list_cache(const char *cache, cached list[MOST_CACHED + 1]) {
-    struct utsname machine;
-    const struct dirent *entry;
-    DIR *in = uname(&machine) == 0 ? opendir(cache) : NULL;
-    size_t count = 0;
-    while (in != NULL && (entry = readdir(in)) != NULL) {
-        cached *c = &list[count];
-        int end = 0;
-        if (sscanf(entry->d_name, "onnxruntime-%u.%u.%u-%n", &c->version[0], &c->version[1],
-                   &c->version[2], &end) != 3 ||
-            end == 0 || strcmp(entry->d_name + end, machine.machine) != 0)
-            continue;
-        snprintf(c->name, sizeof c->name, "%s", entry->d_name);
-        qsort(list, count + 1, sizeof *list, newest_first);
-        if (count < MOST_CACHED) count++;
-    }
-    if (in != NULL) closedir(in);
-    return count;
-}
-
 static bool from_cache(anyep_settings *set, const char *folder) {
     char cache[PATH_MAX], library[2 * PATH_MAX];
     const char *given = getenv("EPCTX_CACHE");
-    cached list[MOST_CACHED + 1];
+    ort_cached list[ORT_MOST_CACHED + 1];
     size_t count, i;
-    if (given != NULL && given[0] == '/') {
-        snprintf(cache, sizeof cache, "%s", given);
-    } else {
-        if (given != NULL && given[0] != '\0')
-            pass_over(set, "EPCTX_CACHE: %s is no absolute path", given);
-        else
-            pass_over(set, "EPCTX_CACHE: it is %s", given != NULL ? "empty" : "not set");
-        if (!find_build(cache, sizeof cache)) return false;
-    }
+    if (given != NULL && given[0] != '\0' && given[0] != '/')
+        pass_over(set, "EPCTX_CACHE: %s is no absolute path", given);
+    if (given == NULL || given[0] == '\0')
+        pass_over(set, "EPCTX_CACHE: it is %s", given != NULL ? "empty" : "not set");
+    if (!ort_places_cache(cache, sizeof cache)) return false;
     set->ort_from = "cache";
     set->ort_where = epctx_arena_copy(set->arena, epctx_str_of(cache));
-    count = list_cache(cache, list);
+    count = ort_places_cached(cache, list);
     if (count == 0) pass_over(set, "%s: there is no ONNX Runtime in it", cache);
     for (i = 0; i < count; i++) {
         snprintf(library, sizeof library, "%s/%s/libonnxruntime.so.1", cache, list[i].name);
