@@ -515,8 +515,8 @@ EPCTX_API epctx_str epctx_path_file(epctx_str path);
 /* The folder for names in a model: of `context_file_path` (session option ep.context_file_path)
  * when set, else of `model_path`; what stands before the last separator, so that "dir/" is that
  * folder, and "dir" a file beside it, whatever is there (what loads, generates and lists files
- * looks for EPs that do: EPCTX_CONTEXT_FOLDER). EPCTX_ERR_PATH when both are empty: a model from
- * memory needs ep.context_file_path (EP-context design, inference workflow); or for "." and "..".
+ * looks for EPs that do: EPCTX_TRAIT_CONTEXT_FOLDER). EPCTX_ERR_PATH when both are empty: a model
+ * from memory needs ep.context_file_path (EP-context design, inference workflow); or for "." and "..".
  */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
@@ -1595,29 +1595,29 @@ typedef enum epctx_key {
 } epctx_key;
 
 /* Bits of epctx_profile.traits. */
-#define EPCTX_ANY_CASE          0x001u    /* `source` is compared without regard to case */
-#define EPCTX_NO_SOURCE         0x002u    /* accepts nodes without `source` */
-#define EPCTX_OWN_SOURCE        0x004u    /* any source: the EP's registration name decides */
-#define EPCTX_STATIC_SHAPES     0x008u    /* no dynamic dimensions */
-#define EPCTX_ONE_NODE          0x010u    /* the graph must be one node */
-#define EPCTX_NO_MIX            0x020u    /* one embed mode per model */
-#define EPCTX_ONE_PRIMARY       0x040u    /* exactly one primary node */
-#define EPCTX_SECONDARY_CONTEXT 0x080u    /* main_context 0 with a context of its own is normal */
-#define EPCTX_NO_DOTS           0x100u    /* refuses ".." anywhere in a path, also in "a..b" */
-#define EPCTX_EMBED_ONE         0x200u    /* embedded: one partition only */
-#define EPCTX_ONLY_EMBEDDED     0x400u    /* reads no file */
-#define EPCTX_IO_NAMES          0x800u    /* matches inputs and outputs by value name */
-#define EPCTX_ALL_NAME          0x1000u   /* external: every node is primary and names the binary */
-#define EPCTX_ANY_EP            0x2000u   /* generic: for EPs without a profile */
-#define EPCTX_STATIC_OUTPUTS    0x4000u   /* no dynamic outputs either, although inputs tell them */
-#define EPCTX_XML_PAIR          0x8000u   /* a context *.xml is an OpenVINO IR, beside its .bin */
-#define EPCTX_STRIPPED_ENGINE   0x10000u  /* *.stripped.engine has no weights */
-#define EPCTX_EACH_CONTEXT      0x20000u  /* each node has its own context, not a primary node's */
-#define EPCTX_EMBEDS            0x40000u  /* embeds by default */
-#define EPCTX_CONTEXT_FOLDER    0x80000u  /* an existing folder as ep.context_file_path is meant */
-#define EPCTX_ANY_MAIN          0x100000u /* external: main_context is not looked at */
-#define EPCTX_ONE_CONTEXT       0x200000u /* all nodes of a model have one context, but *.xml */
-#define EPCTX_IO_OVERRIDES      0x400000u /* matches them by io_name_overrides, else by position */
+#define EPCTX_TRAIT_ANY_CASE          0x001u   /* `source` is compared without regard to case */
+#define EPCTX_TRAIT_NO_SOURCE         0x002u   /* accepts nodes without `source` */
+#define EPCTX_TRAIT_OWN_SOURCE        0x004u   /* any source: the EP's registration name decides */
+#define EPCTX_TRAIT_STATIC_SHAPES     0x008u   /* no dynamic dimensions */
+#define EPCTX_TRAIT_ONE_NODE          0x010u   /* the graph must be one node */
+#define EPCTX_TRAIT_NO_MIX            0x020u   /* one embed mode per model */
+#define EPCTX_TRAIT_ONE_PRIMARY       0x040u   /* exactly one primary node */
+#define EPCTX_TRAIT_SECONDARY_CONTEXT 0x080u   /* main_context 0 with its own context is normal */
+#define EPCTX_TRAIT_NO_DOTS           0x100u   /* refuses ".." anywhere in a path, also in "a..b" */
+#define EPCTX_TRAIT_EMBED_ONE         0x200u   /* embedded: one partition only */
+#define EPCTX_TRAIT_ONLY_EMBEDDED     0x400u   /* reads no file */
+#define EPCTX_TRAIT_IO_NAMES          0x800u   /* matches inputs and outputs by value name */
+#define EPCTX_TRAIT_ALL_NAME          0x1000u  /* in a file: every node is primary and names it */
+#define EPCTX_TRAIT_ANY_EP            0x2000u  /* generic: for EPs without a profile */
+#define EPCTX_TRAIT_STATIC_OUTPUTS    0x4000u  /* no dynamic outputs either, though inputs tell */
+#define EPCTX_TRAIT_XML_PAIR          0x8000u  /* *.xml is an OpenVINO IR, beside its .bin */
+#define EPCTX_TRAIT_STRIPPED_ENGINE   0x10000u /* *.stripped.engine has no weights */
+#define EPCTX_TRAIT_EACH_CONTEXT      0x20000u /* a node never uses a primary node's context */
+#define EPCTX_TRAIT_EMBEDS            0x40000u /* embed_mode is 1 unless the user sets it */
+#define EPCTX_TRAIT_CONTEXT_FOLDER    0x80000u /* an existing ep.context_file_path is a folder */
+#define EPCTX_TRAIT_ANY_MAIN          0x100000u /* in a file: main_context is not looked at */
+#define EPCTX_TRAIT_ONE_CONTEXT       0x200000u /* all nodes share one context, but *.xml */
+#define EPCTX_TRAIT_IO_OVERRIDES      0x400000u /* matches io by io_name_overrides, or position */
 
 /* Values of ORT's OrtCompiledModelCompatibility. */
 typedef enum epctx_compat {
@@ -1631,7 +1631,7 @@ typedef enum epctx_compat {
 typedef struct epctx_profile {
     const char *name;       /* "qnn" */
     const char *sources[4]; /* accepted values of `source`; the first is what the EP writes */
-    uint32_t traits;        /* EPCTX_ANY_CASE ... */
+    uint32_t traits;        /* EPCTX_TRAIT_ANY_CASE ... */
     epctx_key key;
     uint32_t required;       /* 1u << EPCTX_EPNODE_x: must be stored in every node */
     const char *binary;      /* name of its binary; {stem}: context model without extension,
@@ -1704,8 +1704,8 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
  * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
 EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
                                           size_t own_count, epctx_arena *arena, epctx_error *error);
-/* epctx_path_base as the EP does it: for one that looks (EPCTX_CONTEXT_FOLDER), an existing folder
- * as `context_file_path` (NULL or "": not set) is meant itself. `room` holds `folder` then. */
+/* epctx_path_base as the EP does it: for one that looks (EPCTX_TRAIT_CONTEXT_FOLDER), an existing
+ * folder as `context_file_path` (NULL or "": not set) is meant itself. `room` holds `folder` then. */
 EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
                                                epctx_str model_path, const char *context_file_path,
                                                char room[EPCTX_PATH_MAX], epctx_str *folder,
@@ -1714,8 +1714,8 @@ EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, con
  * model's file name. One '*' matches anything; what follows it is literal. */
 EPCTX_API bool epctx_profile_name_fits(const char *pattern, epctx_str name, epctx_str model);
 /* Makes a file name from a pattern. With a `node`, {node} is its name in portable characters. With
- * a `profile` as well, * is the short name of the EP or, with EPCTX_EACH_CONTEXT, the node's key.
- * ARG: another word in {}; LIMIT. */
+ * a `profile` as well, * is the short name of the EP or, with EPCTX_TRAIT_EACH_CONTEXT, the node's
+ * key. ARG: another word in {}; LIMIT. */
 EPCTX_API epctx_status epctx_profile_fill_name(const char *pattern, const epctx_profile *profile,
                                                const epctx_epnode *node, epctx_str model, char *out,
                                                size_t capacity, epctx_error *error);
@@ -9995,8 +9995,8 @@ static const epctx_profile epctx__profiles[] = {
      * 1.18. */
     {/* name     */ "qnn",
      /* sources  */ {"QNNExecutionProvider", "QNN"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_STATIC_OUTPUTS | EPCTX_EMBED_ONE |
-                    EPCTX_IO_NAMES,
+     /* traits   */ EPCTX_TRAIT_ANY_CASE | EPCTX_TRAIT_STATIC_SHAPES | EPCTX_TRAIT_STATIC_OUTPUTS |
+                    EPCTX_TRAIT_EMBED_ONE | EPCTX_TRAIT_IO_NAMES,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
@@ -10011,8 +10011,8 @@ static const epctx_profile epctx__profiles[] = {
      * is_multi_soc_ep_context. */
     {/* name     */ "qnn_plugin",
      /* sources  */ {"QNNExecutionProvider", "QNN", "QAIRTExport"},
-     /* traits   */ EPCTX_ANY_CASE | EPCTX_STATIC_SHAPES | EPCTX_STATIC_OUTPUTS | EPCTX_NO_DOTS |
-                    EPCTX_IO_OVERRIDES,
+     /* traits   */ EPCTX_TRAIT_ANY_CASE | EPCTX_TRAIT_STATIC_SHAPES | EPCTX_TRAIT_STATIC_OUTPUTS |
+                    EPCTX_TRAIT_NO_DOTS | EPCTX_TRAIT_IO_OVERRIDES,
      /* key      */ EPCTX_KEY_NODE_NAME,
      /* required */ 0,
      /* binary   */ "{stem}_qnn.bin",
@@ -10027,8 +10027,8 @@ static const epctx_profile epctx__profiles[] = {
      * strings; not a number too large for a double, and lists deeper than 64. */
     {/* name     */ "openvino",
      /* sources  */ {"OpenVINOExecutionProvider"},
-     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_ONE_CONTEXT,
+     /* traits   */ EPCTX_TRAIT_NO_MIX | EPCTX_TRAIT_IO_NAMES | EPCTX_TRAIT_ALL_NAME |
+                    EPCTX_TRAIT_XML_PAIR | EPCTX_TRAIT_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE),
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
@@ -10042,8 +10042,8 @@ static const epctx_profile epctx__profiles[] = {
      * compatibility string is JSON is of this EP. */
     {/* name     */ "openvino_plugin",
      /* sources  */ {"OpenVINOExecutionProvider"},
-     /* traits   */ EPCTX_NO_MIX | EPCTX_IO_NAMES | EPCTX_ALL_NAME | EPCTX_XML_PAIR |
-                    EPCTX_ANY_MAIN | EPCTX_ONE_CONTEXT,
+     /* traits   */ EPCTX_TRAIT_NO_MIX | EPCTX_TRAIT_IO_NAMES | EPCTX_TRAIT_ALL_NAME |
+                    EPCTX_TRAIT_XML_PAIR | EPCTX_TRAIT_ANY_MAIN | EPCTX_TRAIT_ONE_CONTEXT,
      /* key      */ EPCTX_KEY_PARTITION,
      /* required */ 0,
      /* binary   */ "{stem}_OpenVINOExecutionProvider.bin",
@@ -10057,8 +10057,9 @@ static const epctx_profile epctx__profiles[] = {
      * (tensorrt_execution_provider.cc). */
     {/* name     */ "tensorrt",
      /* sources  */ {"TensorrtExecutionProvider"},
-     /* traits   */ EPCTX_NO_SOURCE | EPCTX_ONE_NODE | EPCTX_IO_NAMES | EPCTX_STRIPPED_ENGINE |
-                    EPCTX_EACH_CONTEXT | EPCTX_CONTEXT_FOLDER,
+     /* traits   */ EPCTX_TRAIT_NO_SOURCE | EPCTX_TRAIT_ONE_NODE | EPCTX_TRAIT_IO_NAMES |
+                    EPCTX_TRAIT_STRIPPED_ENGINE | EPCTX_TRAIT_EACH_CONTEXT |
+                    EPCTX_TRAIT_CONTEXT_FOLDER,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.engine",
@@ -10070,8 +10071,8 @@ static const epctx_profile epctx__profiles[] = {
      * folder as path is taken, as in tensorrt. */
     {/* name     */ "nv_tensorrt_rtx",
      /* sources  */ {"NvTensorRTRTXExecutionProvider"},
-     /* traits   */ EPCTX_NO_SOURCE | EPCTX_SECONDARY_CONTEXT | EPCTX_IO_NAMES |
-                    EPCTX_EACH_CONTEXT | EPCTX_EMBEDS | EPCTX_CONTEXT_FOLDER,
+     /* traits   */ EPCTX_TRAIT_NO_SOURCE | EPCTX_TRAIT_SECONDARY_CONTEXT | EPCTX_TRAIT_IO_NAMES |
+                    EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_EMBEDS | EPCTX_TRAIT_CONTEXT_FOLDER,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.engine",
@@ -10083,7 +10084,8 @@ static const epctx_profile epctx__profiles[] = {
      * program's parameters are matched by name. */
     {/* name     */ "migraphx",
      /* sources  */ {"MIGraphXExecutionProvider"},
-     /* traits   */ EPCTX_NO_SOURCE | EPCTX_STATIC_SHAPES | EPCTX_IO_NAMES | EPCTX_EACH_CONTEXT,
+     /* traits   */ EPCTX_TRAIT_NO_SOURCE | EPCTX_TRAIT_STATIC_SHAPES | EPCTX_TRAIT_IO_NAMES |
+                    EPCTX_TRAIT_EACH_CONTEXT,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "*.mxr",
@@ -10094,7 +10096,7 @@ static const epctx_profile epctx__profiles[] = {
      * open MorphiZen EP (ROCm/hip-ep 2026-08): one main node, embedded by default. */
     {/* name     */ "vitisai",
      /* sources  */ {"VitisAIExecutionProvider", "MorphiZenExecutionProvider"},
-     /* traits   */ EPCTX_ONE_PRIMARY | EPCTX_EMBEDS,
+     /* traits   */ EPCTX_TRAIT_ONE_PRIMARY | EPCTX_TRAIT_EMBEDS,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(EMBED_MODE) | EPCTX__BIT(SOURCE),
      /* binary   */ "{file}_MORPHIZEN.bin",
@@ -10105,7 +10107,7 @@ static const epctx_profile epctx__profiles[] = {
      * EP's own name. */
     {/* name     */ "telum",
      /* sources  */ {"TelumPluginExecutionProvider", "telum"},
-     /* traits   */ EPCTX_ONLY_EMBEDDED | EPCTX_EACH_CONTEXT | EPCTX_EMBEDS,
+     /* traits   */ EPCTX_TRAIT_ONLY_EMBEDDED | EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_EMBEDS,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(EP_CACHE_CONTEXT) | EPCTX__BIT(SOURCE),
      /* binary   */ "",
@@ -10116,7 +10118,7 @@ static const epctx_profile epctx__profiles[] = {
      * not implemented. Genuine: written by ORT 1.30.0 through that EP. */
     {/* name     */ "example",
      /* sources  */ {"example_ep"},
-     /* traits   */ EPCTX_OWN_SOURCE | EPCTX_EACH_CONTEXT,
+     /* traits   */ EPCTX_TRAIT_OWN_SOURCE | EPCTX_TRAIT_EACH_CONTEXT,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ EPCTX__BIT(SOURCE),
      /* binary   */ "*.ctx",
@@ -10137,7 +10139,7 @@ static const epctx_profile epctx__profiles[] = {
     /* ORT docs/execution-providers/EP-Context-Design */
     {/* name     */ "generic",
      /* sources  */ {NULL},
-     /* traits   */ EPCTX_NO_SOURCE | EPCTX_OWN_SOURCE | EPCTX_ANY_EP,
+     /* traits   */ EPCTX_TRAIT_NO_SOURCE | EPCTX_TRAIT_OWN_SOURCE | EPCTX_TRAIT_ANY_EP,
      /* key      */ EPCTX_KEY_NONE,
      /* required */ 0,
      /* binary   */ "{model}_*.bin",
@@ -10194,7 +10196,7 @@ static epctx_status epctx__context_folder_in(const epctx_profile *profile, const
                                              epctx_error *error) {
     epctx_str parts[2];
     room[0] = '\0';
-    if ((profile->traits & EPCTX_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, path))
+    if ((profile->traits & EPCTX_TRAIT_CONTEXT_FOLDER) == 0 || !epctx__is_folder(io, path))
         return EPCTX_OK;
     parts[0] = epctx_str_of(path);
     parts[1] = epctx_str_of(epctx_path_file(parts[0]).size > 0 ? "/" : "");
@@ -10229,7 +10231,8 @@ EPCTX_API const epctx_profile *epctx_profile_of(epctx_str source) {
 
 /* Does any EP of this source read the context of a secondary node? */
 static bool epctx__reads_secondary(epctx_str source) {
-    const uint32_t read = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT | EPCTX_ANY_MAIN;
+    const uint32_t read =
+        EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_SECONDARY_CONTEXT | EPCTX_TRAIT_ANY_MAIN;
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++)
@@ -10279,13 +10282,13 @@ EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_
 
 EPCTX_API const epctx_profile *epctx_profile_for(const epctx_profile *wanted, epctx_str source) {
     const epctx_profile *own = epctx_profile_of(source);
-    bool other = (own->traits & EPCTX_ANY_EP) == 0;
+    bool other = (own->traits & EPCTX_TRAIT_ANY_EP) == 0;
     return wanted == NULL || (other && !epctx__takes_source(wanted, source, true)) ? own : wanted;
 }
 
 static bool epctx__profile_is_foreign(const epctx_profile *profile, const epctx_binary_id *id) {
     if (id->sort != EPCTX_BINARY_SORT_FOREIGN && id->sort != EPCTX_BINARY_SORT_MODEL) return false;
-    if ((profile->traits & EPCTX_ANY_EP) == 0) return true;
+    if ((profile->traits & EPCTX_TRAIT_ANY_EP) == 0) return true;
     switch (id->kind) {
     case EPCTX_BINARY_ONNX:
     case EPCTX_BINARY_ONE_BYTE:
@@ -10321,7 +10324,7 @@ EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
     epctx_attr_view attr;
-    for (i = 0; own != wanted && (own->traits & EPCTX_ANY_EP) == 0 && i < count; i++)
+    for (i = 0; own != wanted && (own->traits & EPCTX_TRAIT_ANY_EP) == 0 && i < count; i++)
         if (all[i].attribute != NULL && epctx__takes_source(&all[i], source, true) &&
             epctx_view_node_find_attr(node, all[i].attribute, &attr))
             return &all[i];
@@ -10330,10 +10333,11 @@ EPCTX_API const epctx_profile *epctx_profile_of_node(const epctx_profile *wanted
 #endif /* EPCTX_NO_WIRE */
 
 EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const epctx_epnode *node) {
-    bool any_case = (profile->traits & EPCTX_ANY_CASE) != 0;
+    bool any_case = (profile->traits & EPCTX_TRAIT_ANY_CASE) != 0;
     if ((node->present & EPCTX__BIT(SOURCE)) == 0 && node->source.size == 0)
-        return (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES : EPCTX_CLAIM_MISSING;
-    if ((profile->traits & EPCTX_OWN_SOURCE) != 0 ||
+        return (profile->traits & EPCTX_TRAIT_NO_SOURCE) != 0 ? EPCTX_CLAIM_YES
+                                                              : EPCTX_CLAIM_MISSING;
+    if ((profile->traits & EPCTX_TRAIT_OWN_SOURCE) != 0 ||
         epctx__takes_source(profile, node->source, any_case))
         return EPCTX_CLAIM_YES;
     return epctx__takes_source(profile, node->source, true) ? EPCTX_CLAIM_SPELLING : EPCTX_CLAIM_NO;
@@ -10388,7 +10392,7 @@ static void epctx__star_name(epctx_text *text, const epctx_profile *profile,
     static const char tail[] = "executionprovider";
     epctx_str name = node->source;
     epctx_str end = name;
-    if ((profile->traits & EPCTX_EACH_CONTEXT) != 0) {
+    if ((profile->traits & EPCTX_TRAIT_EACH_CONTEXT) != 0) {
         name = node->partition_name.size > 0 ? node->partition_name : node->name;
         epctx__plain_name(text, name.size > 0 ? name : epctx_str_of("context"), false);
         return;
@@ -10663,7 +10667,7 @@ EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_opti
     if (epctx_option_given(options, option)) return options->values[option];
     /* A shared binary cannot be embedded. */
     if (option == EPCTX_OPTION_CONTEXT_EMBED_MODE && options != NULL && options->profile != NULL &&
-        (options->profile->traits & EPCTX_EMBEDS) != 0 &&
+        (options->profile->traits & EPCTX_TRAIT_EMBEDS) != 0 &&
         !epctx_option_on(options, EPCTX_OPTION_SHARE_EP_CONTEXTS))
         return "1";
     return epctx__options[option].fallback;
@@ -10746,7 +10750,7 @@ static epctx_status epctx__options_check(const epctx_options *options, uint32_t 
         return epctx_fail(error, EPCTX_ERR_ARG, fault,
                           epctx_option_text(options, EPCTX_OPTION_CONTEXT_FILE_PATH));
     }
-    if (profile != NULL && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0 &&
+    if (profile != NULL && (profile->traits & EPCTX_TRAIT_ONLY_EMBEDDED) != 0 &&
         (share || !epctx_option_on(options, EPCTX_OPTION_CONTEXT_EMBED_MODE))) {
         return epctx_fail(error, EPCTX_ERR_ARG, "%s, but %s reads no file",
                           share ? "ep.share_ep_contexts is 1" : "ep.context_embed_mode is 0",
@@ -10758,9 +10762,9 @@ static epctx_status epctx__options_check(const epctx_options *options, uint32_t 
 EPCTX_API epctx_status epctx_options_check(const epctx_options *options, uint32_t phase,
                                            const char *model_path, epctx_error *error) {
     const epctx_profile *profile = options != NULL ? options->profile : NULL;
-    return epctx__options_check(options, phase, model_path,
-                                profile != NULL && (profile->traits & EPCTX_CONTEXT_FOLDER) != 0,
-                                error);
+    return epctx__options_check(
+        options, phase, model_path,
+        profile != NULL && (profile->traits & EPCTX_TRAIT_CONTEXT_FOLDER) != 0, error);
 }
 
 /* -- of a session -- */
@@ -10862,7 +10866,7 @@ typedef struct epctx__files {
     epctx_str model_file;       /* the context model's name, for patterns */
     const char *external_folder;
     const char *base, *given;     /* folders that ep.context_file_path means: for most EPs, and for
-                                     EPCTX_CONTEXT_FOLDER, if it is one */
+                                     EPCTX_TRAIT_CONTEXT_FOLDER, if it is one */
     const char *named;            /* the path that names the model */
     const epctx_profile *profile; /* given by the caller, or NULL */
     bool optional;                /* sessions do not need the current file */
@@ -11005,11 +11009,11 @@ static epctx_status epctx__files_epnode(epctx__files *f, const epctx_node_view *
     epctx_str dlc = epctx_view_node_attr_str(view, "ep_dlc_context");
     if (epctx_view_read_epnode(view, &node, NULL) != EPCTX_OK) return EPCTX_OK;
     profile = epctx_profile_of_node(f->profile, view);
-    looks = (profile->traits & EPCTX_CONTEXT_FOLDER) != 0 && f->given != NULL;
+    looks = (profile->traits & EPCTX_TRAIT_CONTEXT_FOLDER) != 0 && f->given != NULL;
     f->context_folder = looks ? f->given : f->base;
     f->model_file = epctx_path_file(epctx_str_of(looks ? f->model->path : f->named));
     if (node.embed_mode == 0 && dlc.size == 0 &&
-        (node.main_context == 1 || (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
+        (node.main_context == 1 || (profile->traits & EPCTX_TRAIT_SECONDARY_CONTEXT) != 0 ||
          node.ep_cache_context.size > 0)) {
         epctx_str name = node.ep_cache_context;
         EPCTX__TRY(
@@ -13733,7 +13737,7 @@ static bool epctx__context_same(const epctx__context *a, const epctx__context *b
  * those of primary nodes. */
 static bool epctx__context_of(const epctx_node_view *view, const epctx_epnode *node,
                               uint64_t format, epctx__context *out) {
-    const uint32_t own = EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT;
+    const uint32_t own = EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_SECONDARY_CONTEXT;
     const epctx_str dlc = epctx_view_node_attr_str(view, "ep_dlc_context");
     out->value = node->ep_cache_context;
     out->attribute = "ep_cache_context";
@@ -14500,7 +14504,7 @@ EPCTX_API epctx_status epctx_model_output_file(epctx_model *model, const char *p
     return EPCTX_OK;
 }
 
-/* Whether a name contains "..": EPs with EPCTX_NO_DOTS refuse it. */
+/* Whether a name contains "..": EPs with EPCTX_TRAIT_NO_DOTS refuse it. */
 static bool epctx__path_has_dots(epctx_str name) {
     size_t i;
     for (i = 1; i < name.size; i++)
@@ -14518,7 +14522,8 @@ EPCTX_API epctx_status epctx_output_name_check(epctx_str name, epctx_str path,
         return epctx_fail(error, EPCTX_ERR_PATH, "new file: %s; choose another name",
                           reason.message);
     }
-    if (profile != NULL && (profile->traits & EPCTX_NO_DOTS) != 0 && epctx__path_has_dots(name)) {
+    if (profile != NULL && (profile->traits & EPCTX_TRAIT_NO_DOTS) != 0 &&
+        epctx__path_has_dots(name)) {
         why = " refuses '..' anywhere in a name";
         ep = profile->name;
     } else if (epctx__is_separator(name.data[name.size - 1])) {
@@ -14638,8 +14643,9 @@ static epctx_status epctx__convert_read(epctx__convert *c, const epctx_node_view
     n->chosen = c->opts.node == NULL || epctx_str_is(n->node.name, c->opts.node);
     if (epctx_view_node_attr_str(view, "ep_dlc_context").size == 0) {
         n->owner = n->node.main_context == 1 ||
-                   (ep->profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0 ||
-                   ((ep->profile->traits & EPCTX_ANY_MAIN) != 0 && n->node.embed_mode == 0 &&
+                   (ep->profile->traits &
+                    (EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_SECONDARY_CONTEXT)) != 0 ||
+                   ((ep->profile->traits & EPCTX_TRAIT_ANY_MAIN) != 0 && n->node.embed_mode == 0 &&
                     n->node.ep_cache_context.size > 0);
         n->secondary = !n->owner && n->node.ep_cache_context.size == 0;
     }
@@ -14704,7 +14710,7 @@ static epctx_status epctx__convert_settle(epctx__convert *c) {
         const epctx_profile *profile = n->ep->profile;
         bool mixed = n->ep->owners[!c->mode] > n->ep->converted;
         if (n->ep->converted == 0) continue;
-        if (mixed && (profile->traits & EPCTX_NO_MIX) != 0) {
+        if (mixed && (profile->traits & EPCTX_TRAIT_NO_MIX) != 0) {
             return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                               "the EP %s refuses models with embedded and external contexts: "
                               "convert all of its nodes",
@@ -14729,17 +14735,17 @@ static epctx_status epctx__embed_plan(epctx__convert *c, epctx__context_node *n)
     char room[EPCTX_PATH_MAX];
     epctx__file *file;
     epctx_str folder;
-    if ((traits & EPCTX_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
+    if ((traits & EPCTX_TRAIT_XML_PAIR) != 0 && epctx__ends_with(name, ".xml")) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an OpenVINO IR, whose weights are in a .bin beside it: the two "
                           "must stay files");
     }
-    if ((traits & EPCTX_STRIPPED_ENGINE) != 0 && epctx__ends_with(name, ".stripped.engine")) {
+    if ((traits & EPCTX_TRAIT_STRIPPED_ENGINE) != 0 && epctx__ends_with(name, ".stripped.engine")) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "names an engine without weights, which TensorRT knows by its file "
                           "name: it must stay a file");
     }
-    if ((traits & EPCTX_EMBED_ONE) != 0 && ep->secondaries > 0) {
+    if ((traits & EPCTX_TRAIT_EMBED_ONE) != 0 && ep->secondaries > 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "%u more nodes use this context, and the EP %s finds their graphs only "
                           "in a file (ORT issue 31977): keep the binary",
@@ -14780,7 +14786,8 @@ static epctx_status epctx__embed_first(epctx__convert *c) {
     EPCTX__TRY(epctx_view_graph_order(graph, c->arena, &order, &count, c->error));
     while (count-- > 0) {
         epctx__context_node *n = nodes[order[count]];
-        if (n != NULL && n->due && (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) n->ep->first = n;
+        if (n != NULL && n->due && (n->ep->profile->traits & EPCTX_TRAIT_ALL_NAME) != 0)
+            n->ep->first = n;
     }
     return EPCTX_OK;
 }
@@ -14805,7 +14812,7 @@ static epctx_status epctx__embed_follow(epctx__convert *c, epctx__context_node *
 
 static epctx_status epctx__embed_store(epctx__convert *c, epctx__context_node *n) {
     epctx_str bytes = epctx__str(n->bytes.data, n->bytes.size);
-    if ((n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
+    if ((n->ep->profile->traits & EPCTX_TRAIT_ALL_NAME) != 0) {
         if (n != n->ep->first) return epctx__embed_follow(c, n);
         if (n->node.main_context != 1)
             EPCTX__TRY(epctx_edit_set_attr_int(c->model, n->view, "main_context", 1, c->error));
@@ -14849,7 +14856,7 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
     const epctx__context_ep *ep = n->ep;
     epctx_str context = n->node.ep_cache_context;
     uint32_t at;
-    if ((ep->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+    if ((ep->profile->traits & EPCTX_TRAIT_ONLY_EMBEDDED) != 0) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "the EP %s reads embedded contexts only: leave the model as it is",
                           ep->profile->name);
@@ -14858,7 +14865,7 @@ static epctx_status epctx__extract_plan(epctx__convert *c, epctx__context_node *
         return epctx_fail(c->error, EPCTX_ERR_GRAPH,
                           "is empty: there is no context to extract; compile the model again");
     }
-    if ((ep->profile->traits & EPCTX_ALL_NAME) != 0 && ep->secondaries > 0 &&
+    if ((ep->profile->traits & EPCTX_TRAIT_ALL_NAME) != 0 && ep->secondaries > 0 &&
         ep->owners[0] + ep->owners[1] > 1) {
         return epctx_fail(c->error, EPCTX_ERR_UNSUPPORTED,
                           "the EP %s requires every node to name its binary, and %u nodes do not "
@@ -14960,7 +14967,7 @@ static epctx_status epctx__convert_contexts(epctx__convert *c) {
     for (i = 0; i < c->node_count && !embed; i++) {
         epctx__context_node *n = &c->nodes[i];
         if (n->secondary && n->ep->converted > 0 &&
-            (n->ep->profile->traits & EPCTX_ALL_NAME) != 0) {
+            (n->ep->profile->traits & EPCTX_TRAIT_ALL_NAME) != 0) {
             epctx_str name = n->ep->first->same->name;
             n->secondary = false; /* the EP requires every node to name the binary */
             EPCTX__TRY(epctx_edit_set_attr_int(c->model, n->view, "main_context", 1, c->error));
@@ -19015,7 +19022,7 @@ static epctx_status epctx__settle_tensor(epctx__gen *g, const epctx_tensor_view 
 
 static bool epctx__has_ep(const epctx__gen *g, epctx_str ep) {
     const epctx_profile *profile = epctx_profile_of(ep);
-    bool known = (profile->traits & EPCTX_ANY_EP) == 0;
+    bool known = (profile->traits & EPCTX_TRAIT_ANY_EP) == 0;
     size_t i;
     if (epctx_str_is(ep, g->in->backend->source)) return g->plan->part_count > 0;
     for (i = 0; i < g->plan->graph.node_count; i++) {
@@ -19349,7 +19356,7 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
         return epctx_fail(error, EPCTX_ERR_ARG, "`stop` and `group` need a `workspace`");
     in.options = epctx_options_of_gen(in.opts);
     profile = epctx_profile_of(epctx_str_of(backend->source)); /* the options say the rest */
-    if ((profile->traits & EPCTX_CONTEXT_FOLDER) != 0) in.options.profile = profile;
+    if ((profile->traits & EPCTX_TRAIT_CONTEXT_FOLDER) != 0) in.options.profile = profile;
     in.options.arena = in.arena = &model->arena;
     in_arena = epctx__in_arena(in.arena);
     epctx_buffer_init(&g.initializers, &in_arena);
@@ -19705,7 +19712,7 @@ static bool epctx__load_has_own(const epctx__loading *l, const epctx_epnode *nod
     const epctx_profile *profile = l->opts.profile;
     return node->main_context != 0 ||
            (profile != NULL && node->ep_cache_context.size > 0 &&
-            (profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_SECONDARY_CONTEXT)) != 0);
+            (profile->traits & (EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_SECONDARY_CONTEXT)) != 0);
 }
 
 /* The source decides first: another EP's node may be invalid. */

@@ -109,11 +109,11 @@ static void judge_profiles(void) {
     size_t count, i, any = 0;
     const epctx_profile *all = epctx_profiles(&count);
     for (i = 0; i < count; i++) {
-        any += (all[i].traits & EPCTX_ANY_EP) != 0;
+        any += (all[i].traits & EPCTX_TRAIT_ANY_EP) != 0;
         require(epctx_profile_find(epctx_str_of(all[i].name)) == &all[i]);
         (void)facts_of_ep(all[i].name, "library");
     }
-    require(any == 1 && (all[count - 1].traits & EPCTX_ANY_EP) != 0);
+    require(any == 1 && (all[count - 1].traits & EPCTX_TRAIT_ANY_EP) != 0);
 }
 
 /* -- printed -- */

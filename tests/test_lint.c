@@ -2028,7 +2028,7 @@ TEST(a_profile_of_your_own) {
     own.sources[1] = own.sources[2] = "Other";
     own.sources[3] = "MyEP";
     own.sources[0] = "First";
-    own.traits = EPCTX_SECONDARY_CONTEXT;
+    own.traits = EPCTX_TRAIT_SECONDARY_CONTEXT;
     CHECK_INT(epctx_model_open_memory(&m, model.data, model.size, NULL, NULL), EPCTX_OK);
     CHECK_INT(epctx_lint(&m, &opts, collect, &f, NULL, NULL), EPCTX_OK);
     CHECK(f.count[EPCTX_RULE_NO_PRIMARY] == 0 && f.count[EPCTX_RULE_PAYLOAD_IGNORED] == 0, "%s",

@@ -1051,7 +1051,7 @@ TEST(profile_keys) {
         profile.key = cases[i].key;
         profile.sources[0] = "FakeEP";
         profile.sources[1] = NULL;
-        profile.traits = EPCTX_ANY_CASE;
+        profile.traits = EPCTX_TRAIT_ANY_CASE;
         opts.profile = &profile;
         add_epnode(&graph, "the_node", "x", "y", 1, 1, "fakeep", "part", cases[i].binary,
                    strlen(cases[i].binary));
@@ -1767,12 +1767,12 @@ TEST(own_contexts) {
     CHECK_INT(f.loads, 1);
     opts.profile = &each;
     each.key = EPCTX_KEY_PARTITION;
-    each.traits |= EPCTX_EACH_CONTEXT;
+    each.traits |= EPCTX_TRAIT_EACH_CONTEXT;
     CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_UINT(bound, 2);
     CHECK_INT(f.loads, 3);
-    each.traits &= ~EPCTX_EACH_CONTEXT;
-    each.traits |= EPCTX_SECONDARY_CONTEXT;
+    each.traits &= ~EPCTX_TRAIT_EACH_CONTEXT;
+    each.traits |= EPCTX_TRAIT_SECONDARY_CONTEXT;
     CHECK_OK(load_bytes(&model, &f, &opts, &bound, &error), error);
     CHECK_INT(f.loads, 5);
     CHECK_INT(f.alive, 0);

@@ -161,7 +161,7 @@ TEST(secondary_contexts) {
     CHECK_UINT(bound, 3);
     CHECK_INT(f.loads, 1);
     /* With it node two looks into o.bin, which has no graph of that name. */
-    profile.traits |= EPCTX_SECONDARY_CONTEXT;
+    profile.traits |= EPCTX_TRAIT_SECONDARY_CONTEXT;
     CHECK_INT(load_one(NULL, model, &backend, NULL, &opts, &bound, &error), EPCTX_ERR_CONTEXT);
     CHECK_HAS(error.message, "expected graph 'part', found '");
     CHECK_HAS(error.message, "two");
@@ -1157,7 +1157,7 @@ TEST(stamp_of_another_binary) {
     bytes graph = {0}, b;
     profile.sources[0] = "FakeEP";
     profile.sources[1] = NULL;
-    profile.traits = EPCTX_ANY_CASE;
+    profile.traits = EPCTX_TRAIT_ANY_CASE;
     opts.profile = &profile;
     clear_root();
     make_file(at("p.bin"), other_binary, strlen(other_binary));

@@ -529,7 +529,7 @@ TEST(nearest_names) {
 TEST(profile_defaults) {
     epctx_profile embeds = *epctx_profile_find(epctx_str_of("generic"));
     session s = begin();
-    embeds.traits |= EPCTX_EMBEDS;
+    embeds.traits |= EPCTX_TRAIT_EMBEDS;
     s.options.profile = &embeds;
     CHECK_TRUE(epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     CHECK_TRUE(!epctx_option_given(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
@@ -537,7 +537,7 @@ TEST(profile_defaults) {
     CHECK_INT(set(&s, "ep.share_ep_contexts", "1"), EPCTX_OK);
     CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_OK);
-    embeds.traits |= EPCTX_ONLY_EMBEDDED;
+    embeds.traits |= EPCTX_TRAIT_ONLY_EMBEDDED;
     CHECK_INT(check(&s, EPCTX_PHASE_GENERATE, "m.onnx"), EPCTX_ERR_ARG);
     CHECK_HAS(s.error.message, "ep.share_ep_contexts is 1, but generic reads no file");
     CHECK_INT(set(&s, "ep.share_ep_contexts", "0"), EPCTX_OK);
@@ -790,7 +790,7 @@ TEST(unchecked_values) {
     session s = begin();
     s.options.values[EPCTX_OPTION_NO_NODES] = "whatever";
     CHECK_INT(epctx_options_to_gen(&s.options).no_nodes, EPCTX_NO_NODES_ERROR);
-    plain.traits &= ~EPCTX_EMBEDS;
+    plain.traits &= ~EPCTX_TRAIT_EMBEDS;
     s.options.profile = &plain;
     CHECK_TRUE(!epctx_option_on(&s.options, EPCTX_OPTION_CONTEXT_EMBED_MODE));
     end(&s);

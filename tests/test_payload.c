@@ -1284,7 +1284,7 @@ TEST(contexts_at_the_edge) {
     CHECK_STR(nodes_of("p.onnx"), "1/0/p_x.bin 1/0/p_x_1.bin 0/0/- 0/1/- 0/0/- ");
     opts.common.node = NULL;
     own = *epctx_profile_find(epctx_str_of("npu"));
-    own.traits |= EPCTX_SECONDARY_CONTEXT;
+    own.traits |= EPCTX_TRAIT_SECONDARY_CONTEXT;
     opts.common.profile = &own;
     CHECK_INT(convert(ops_extract, "p.onnx", "q.onnx", &opts, NULL, &error), EPCTX_ERR_GRAPH);
     opts.common.profile = NULL;

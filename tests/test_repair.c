@@ -485,7 +485,7 @@ TEST(sources_of_no_profile) {
     bytes graph = {0};
     job j;
     own = *epctx_profile_find(epctx_str_of("generic"));
-    own.traits &= ~(uint32_t)EPCTX_NO_SOURCE;
+    own.traits &= ~(uint32_t)EPCTX_TRAIT_NO_SOURCE;
     own.required |= 1u << EPCTX_EPNODE_SOURCE;
     add_epnode(&graph, "b", "x", "y", 1, 1, NULL, "q", "c", 1);
     CHECK_TRUE(job_open(&j, end_model(&graph)));

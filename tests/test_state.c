@@ -351,8 +351,8 @@ TEST(whose_context) {
         for (k = 0; k < sizeof each / sizeof each[0]; k++)
             expected = expected || strcmp(profile->name, each[k]) == 0;
         found += expected;
-        CHECK(((profile->traits & EPCTX_EACH_CONTEXT) != 0) == expected, "EP '%s': expected %s",
-              profile->name,
+        CHECK(((profile->traits & EPCTX_TRAIT_EACH_CONTEXT) != 0) == expected,
+              "EP '%s': expected %s", profile->name,
               expected ? "a context in each node" : "no context of its own in each node");
     }
     CHECK_UINT(found, sizeof each / sizeof each[0]);

@@ -174,7 +174,8 @@ static void read_traits(void) {
     for (at = strchr(at, '\n') + 1; *at != '\n'; at = strchr(at, '\n') + 1) {
         trait *out = &traits[trait_count];
         if (strncmp(at, "#define ", 8) != 0) continue; /* a comment goes on */
-        if (trait_count == 32 || sscanf(at, "#define EPCTX_%39s 0x%xu", out->name, &out->bit) != 2)
+        if (trait_count == 32 ||
+            sscanf(at, "#define EPCTX_TRAIT_%39s 0x%xu", out->name, &out->bit) != 2)
             stop("epctx.h: not a trait: %.40s", at);
         out->text = strstr(at, "/*") + 2;
         trait_count++;
@@ -185,7 +186,7 @@ static void put_traits(void) {
     size_t i;
     puts("| trait | meaning |\n|---|---|");
     for (i = 0; i < trait_count; i++) {
-        printf("| `EPCTX_%s` | ", traits[i].name);
+        printf("| `EPCTX_TRAIT_%s` | ", traits[i].name);
         put_comment(traits[i].text, traits[i].text + strlen(traits[i].text));
         puts(" |");
     }

@@ -29,7 +29,7 @@ static void finish(const binary_reading *r) {
 }
 
 bool binary_is_of(const char *writes, const epctx_profile *reads) {
-    return (reads->traits & EPCTX_ANY_EP) != 0 || facts_same_ep(writes, reads->name) ||
+    return (reads->traits & EPCTX_TRAIT_ANY_EP) != 0 || facts_same_ep(writes, reads->name) ||
            fact_list_has(facts_of_ep(reads->name, "binaries_of"), epctx_str_of(writes));
 }
 

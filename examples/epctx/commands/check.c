@@ -289,7 +289,8 @@ static int check_fresh(check_work *work, const epctx_model *model) {
 /* --profile selects its EP's entries, unless the model has none: then it only has the rules. */
 static void select_ep(check_work *work, const epctx_state *state) {
     size_t i;
-    if (work->ep != NULL || work->profile == NULL || (work->profile->traits & EPCTX_ANY_EP) != 0)
+    if (work->ep != NULL || work->profile == NULL ||
+        (work->profile->traits & EPCTX_TRAIT_ANY_EP) != 0)
         return;
     for (i = 0; i < state->compat_count; i++)
         if (cli_is_ep(state->compat[i].ep, work->profile->name)) work->ep = work->profile->name;

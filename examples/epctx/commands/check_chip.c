@@ -107,7 +107,7 @@ static const epctx_compat_entry *entry_of(const epctx_state *state, epctx_str so
     for (i = 0; i < state->compat_count; i++) {
         const epctx_compat_entry *entry = &state->compat[i];
         if (epctx_str_eq(entry->ep, source)) return entry;
-        if ((profile->traits & EPCTX_ANY_EP) == 0 && epctx_profile_of(entry->ep) == profile)
+        if ((profile->traits & EPCTX_TRAIT_ANY_EP) == 0 && epctx_profile_of(entry->ep) == profile)
             found = entry;
     }
     return found;

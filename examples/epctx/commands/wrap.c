@@ -342,7 +342,7 @@ static bool put_overrides(wrap_wish *w, const binary_graph *graph) {
     size_t room = 1, i;
     char *bytes;
     epctx_text text;
-    if ((o->profile->traits & EPCTX_IO_OVERRIDES) == 0 || !graph->values_known) return true;
+    if ((o->profile->traits & EPCTX_TRAIT_IO_OVERRIDES) == 0 || !graph->values_known) return true;
     for (i = 0; i < o->input_count; i++) room += o->inputs[i].value.name.size + 2;
     for (i = 0; i < o->output_count; i++) room += o->outputs[i].value.name.size + 2;
     for (i = 0; i < graph->input_count; i++) room += graph->inputs[i].name.size;

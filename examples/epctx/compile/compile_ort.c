@@ -274,7 +274,7 @@ static bool is_for_ep(made_group *g, made_model *model, const epctx_node_view *n
     epctx_epnode read;
     if (epctx_view_read_epnode(node, &read, NULL) != EPCTX_OK || epctx_str_is(read.source, ep))
         return true;
-    if ((profile->traits & EPCTX_ANY_EP) != 0)
+    if ((profile->traits & EPCTX_TRAIT_ANY_EP) != 0)
         return (model->foreign = epctx_arena_copy(&g->arena, read.source)) != NULL;
     if (epctx_profile_claims(profile, &read) == EPCTX_CLAIM_YES) return true;
     cli_fail_text("%s: node '%.*s': the EP wrote source '%.*s', and under the name it has here, "

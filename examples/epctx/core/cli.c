@@ -77,7 +77,7 @@ int cli_output_failed(void) {
 bool cli_is_ep(epctx_str ep, const char *name) {
     const epctx_profile *wanted = name != NULL ? cli_profile_of(name) : NULL;
     if (name == NULL || epctx_str_is(ep, name)) return true;
-    if (wanted == NULL || (wanted->traits & EPCTX_ANY_EP) != 0)
+    if (wanted == NULL || (wanted->traits & EPCTX_TRAIT_ANY_EP) != 0)
         return ep.size == strlen(name) && strncasecmp(ep.data, name, ep.size) == 0;
     return epctx_profile_of(ep) == wanted;
 }

@@ -290,7 +290,7 @@ static bool find_source(cures *list, epctx_str stamp) {
 /* The one EP that metadata and other nodes name, if there is a profile of it. */
 static void take_ep(cures *list, epctx_str ep, bool *several) {
     const epctx_profile *profile = epctx_profile_of(ep);
-    if (ep.size == 0 || (profile->traits & EPCTX_ANY_EP) != 0) return;
+    if (ep.size == 0 || (profile->traits & EPCTX_TRAIT_ANY_EP) != 0) return;
     *several = *several || (list->profile != NULL && strcmp(list->profile, profile->name) != 0);
     list->profile = profile->name;
 }

@@ -169,7 +169,7 @@ static epctx_status check_part(report *out, const report_part *part, uint64_t pr
     epctx_error_clear(&problem);
     if (main && (node->embed_mode == 0 || node->ep_cache_context.size > 0 || part->dlc.size > 0))
         return EPCTX_OK;
-    if (!main && ((profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 ||
+    if (!main && ((profile->traits & EPCTX_TRAIT_SECONDARY_CONTEXT) != 0 ||
                   (primaries >> (profile - epctx_profiles(NULL)) & 1) != 0))
         return EPCTX_OK;
     epctx_fail(&problem, EPCTX_ERR_GRAPH, "%s",

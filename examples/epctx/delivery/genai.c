@@ -1245,7 +1245,7 @@ static void check_mains(genai *g, const part *p) {
         const delivery_node *node = &p->model.nodes[i];
         const epctx_str binary = node->node.ep_cache_context;
         if (node->node.embed_mode != 0 || node->node.main_context != 1 || binary.size == 0 ||
-            (node->profile->traits & (EPCTX_ALL_NAME | EPCTX_EACH_CONTEXT)) != 0)
+            (node->profile->traits & (EPCTX_TRAIT_ALL_NAME | EPCTX_TRAIT_EACH_CONTEXT)) != 0)
             continue;
         if (epctx_map_get(&primaries, binary) != EPCTX_MAP_NONE) {
             delivery_say(g->d, DELIVERY_G_PARTITIONS, p->name,

@@ -334,7 +334,7 @@ static bool takes(const variant *v, const epctx_epnode *node) {
     const epctx_profile *profile = epctx_profile_of(v->ep);
     size_t count, i;
     const epctx_profile *all = epctx_profiles(&count);
-    if ((profile->traits & EPCTX_ANY_EP) != 0)
+    if ((profile->traits & EPCTX_TRAIT_ANY_EP) != 0)
         return node->source.size == 0 || epctx_str_eq(node->source, v->ep);
     for (i = 0; i < count; i++)
         if (facts_same_ep(profile->name, all[i].name) &&

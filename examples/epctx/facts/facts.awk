@@ -235,7 +235,7 @@ function print_profiles(    f, i, origins, words, rule) {
         comment(get(f, "from"), 4)
         printf "    {/* name     */ \"%s\",\n", name[f]
         put_texts(f, "sources", ",")
-        put_bits(f, "traits", "EPCTX_", "")
+        put_bits(f, "traits", "EPCTX_TRAIT_", "")
         printf "     /* key      */ EPCTX_KEY_%s,\n", key_id[get(f, "key")]
         put_bits(f, "required", "EPCTX__BIT(", ")")
         printf "     /* binary   */ %s,\n", quoted(get(f, "binary"))

@@ -108,7 +108,7 @@ static bool lint_knows_formats(const epctx_profile *profile) {
     static const char *const writers[] = {EPCTX_BINARY_LIST(LINT_WRITER)};
 #undef LINT_WRITER
     size_t i;
-    if ((profile->traits & EPCTX_ANY_EP) != 0) return false;
+    if ((profile->traits & EPCTX_TRAIT_ANY_EP) != 0) return false;
     for (i = 0; i < sizeof writers / sizeof writers[0]; i++)
         if (writers[i] != NULL && binary_is_of(writers[i], profile)) return true;
     return false;
@@ -122,7 +122,8 @@ static void lint_binary_source(linter *l, const lint_binary *binary) {
     const epctx_profile *all = epctx_profiles(&count), *needs = NULL;
     if (node->source.size > 0 || id->profile == NULL) return;
     for (i = 0; i < count; i++) {
-        if ((all[i].traits & EPCTX_ANY_EP) != 0 || !binary_is_of(id->profile, &all[i])) continue;
+        if ((all[i].traits & EPCTX_TRAIT_ANY_EP) != 0 || !binary_is_of(id->profile, &all[i]))
+            continue;
         if (epctx_profile_claims(&all[i], node) == EPCTX_CLAIM_YES) return;
         needs = needs == NULL ? &all[i] : needs;
     }
@@ -153,7 +154,7 @@ static bool lint_binary_kind(linter *l, const lint_binary *binary) {
                  "is of no format that is known of EP '%s'", judged->profile->name);
     } else {
         /* How an unknown EP finds graphs in another one's format is not known. */
-        return id->profile == NULL || (judged->profile->traits & EPCTX_ANY_EP) == 0;
+        return id->profile == NULL || (judged->profile->traits & EPCTX_TRAIT_ANY_EP) == 0;
     }
     return false;
 }

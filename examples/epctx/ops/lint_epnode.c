@@ -84,9 +84,9 @@ static void lint_value(linter *l, lint_frame *scope, const lint_judged *judged, 
     uint32_t at = epctx_map_get(&scope->types, name);
     const lint_type_note *note;
     /* Shapes of outputs follow from those of inputs; some EPs do not see it. */
-    bool fixed =
-        judged->profile != NULL && judged->ours &&
-        (judged->profile->traits & (output ? EPCTX_STATIC_OUTPUTS : EPCTX_STATIC_SHAPES)) != 0;
+    bool fixed = judged->profile != NULL && judged->ours &&
+                 (judged->profile->traits &
+                  (output ? EPCTX_TRAIT_STATIC_OUTPUTS : EPCTX_TRAIT_STATIC_SHAPES)) != 0;
     note = at != EPCTX_MAP_NONE ? (const lint_type_note *)scope->notes.items + at : NULL;
     if (note == NULL || (note->is_tensor && note->elem_type == 0)) {
         if (output) {
@@ -156,15 +156,16 @@ static const epctx_profile *lint_told(const linter *l, const epctx_profile *one)
 static uint32_t lint_traits(const epctx_profile *profile) {
     const fact *f = facts_rule(epctx_rule_of(EPCTX_RULE_NO_PAYLOAD).id, profile->name);
     if (f == NULL) return profile->traits;
-    return facts_hold(f, NULL) ? profile->traits | EPCTX_EMBED_ONE
-                               : profile->traits & ~EPCTX_EMBED_ONE;
+    return facts_hold(f, NULL) ? profile->traits | EPCTX_TRAIT_EMBED_ONE
+                               : profile->traits & ~EPCTX_TRAIT_EMBED_ONE;
 }
 
 /* Makes `all` allow what `one` allows. What only leads to warnings counts for one of them, too. */
 static void lint_allow(epctx_profile *all, const epctx_profile *one) {
-    static const uint32_t either = EPCTX_ANY_CASE | EPCTX_NO_SOURCE | EPCTX_OWN_SOURCE |
-                                   EPCTX_SECONDARY_CONTEXT | EPCTX_NO_DOTS | EPCTX_ANY_MAIN |
-                                   EPCTX_XML_PAIR | EPCTX_STRIPPED_ENGINE;
+    static const uint32_t either = EPCTX_TRAIT_ANY_CASE | EPCTX_TRAIT_NO_SOURCE |
+                                   EPCTX_TRAIT_OWN_SOURCE | EPCTX_TRAIT_SECONDARY_CONTEXT |
+                                   EPCTX_TRAIT_NO_DOTS | EPCTX_TRAIT_ANY_MAIN |
+                                   EPCTX_TRAIT_XML_PAIR | EPCTX_TRAIT_STRIPPED_ENGINE;
     const uint32_t traits = lint_traits(one);
     all->traits = (all->traits & traits) | ((all->traits | traits) & either);
     all->required &= one->required;
@@ -225,7 +226,7 @@ static epctx_status lint_skips_main(linter *l, const epctx_node_view *view, bool
     epctx_attr_view mode;
     if (forced == NULL)
         OPS_TRY(lint_profile_of(l, epctx_view_node_attr_str(view, "source"), view, &profile));
-    *skips = (profile->traits & EPCTX_ANY_MAIN) != 0 &&
+    *skips = (profile->traits & EPCTX_TRAIT_ANY_MAIN) != 0 &&
              epctx_view_node_find_attr(view, "embed_mode", &mode) && mode.i == 0;
     return EPCTX_OK;
 }
@@ -347,7 +348,7 @@ static epctx_status lint_source(linter *l, lint_judged *judged) {
     } else if (lint_is_registration(node->source)) {
         lint_say(l, EPCTX_RULE_REGISTRATION, node->name, "source",
                  "is '%S': the EP took it for its name while compiling", &node->source);
-    } else if (forced == NULL && (judged->profile->traits & EPCTX_ANY_EP) != 0) {
+    } else if (forced == NULL && (judged->profile->traits & EPCTX_TRAIT_ANY_EP) != 0) {
         OPS_TRY(lint_unknown_source(l, node));
     }
     return EPCTX_OK;
@@ -374,7 +375,7 @@ static void lint_context(linter *l, lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = judged->profile;
     epctx_str context = node->ep_cache_context;
-    bool each = (profile->traits & EPCTX_EACH_CONTEXT) != 0;
+    bool each = (profile->traits & EPCTX_TRAIT_EACH_CONTEXT) != 0;
     bool needs = node->main_context == 1 || each;
     bool dlc = epctx_view_node_attr_str(&judged->view, "ep_dlc_context").size > 0;
     int id;
@@ -400,8 +401,8 @@ static void lint_context(linter *l, lint_judged *judged) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
                  "is missing: with EP '%s' every node has its own context", profile->name);
     } else if (judged->context && node->main_context == 0 && !each &&
-               (profile->traits & EPCTX_SECONDARY_CONTEXT) == 0 &&
-               ((profile->traits & EPCTX_ANY_MAIN) == 0 || node->embed_mode == 1)) {
+               (profile->traits & EPCTX_TRAIT_SECONDARY_CONTEXT) == 0 &&
+               ((profile->traits & EPCTX_TRAIT_ANY_MAIN) == 0 || node->embed_mode == 1)) {
         lint_say(l, EPCTX_RULE_PAYLOAD_IGNORED, node->name, "ep_cache_context",
                  "has %u bytes, but main_context is 0: they are not read", (uint64_t)context.size);
     }
@@ -421,7 +422,7 @@ static void lint_context(linter *l, lint_judged *judged) {
                  "has %u bytes that are no path, but embed_mode is 0: expected the path of a file",
                  (uint64_t)context.size);
     }
-    if (node->embed_mode == 0 && (profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+    if (node->embed_mode == 0 && (profile->traits & EPCTX_TRAIT_ONLY_EMBEDDED) != 0) {
         lint_say(l, EPCTX_RULE_ONLY_EMBEDDED, node->name, "embed_mode",
                  "is 0, but EP '%s' reads no files", profile->name);
     }
@@ -517,7 +518,7 @@ static lint_party *lint_party_at(const linter *l, size_t i) {
 /* Adds a node to its party, which the first node creates. */
 static epctx_status lint_join_party(linter *l, size_t at) {
     lint_judged *judged = lint_judged_at(l, at);
-    bool own = (judged->profile->traits & EPCTX_OWN_SOURCE) != 0;
+    bool own = (judged->profile->traits & EPCTX_TRAIT_OWN_SOURCE) != 0;
     epctx_str key = own ? judged->node.source : epctx_str_of(judged->profile->name);
     lint_party *party;
     uint32_t found;
@@ -578,17 +579,17 @@ static epctx_status lint_party_node(linter *l, lint_party *party, size_t i) {
     const epctx_epnode *node = &judged->node;
     const epctx_profile *profile = party->profile;
     OPS_TRY(lint_key(l, party, i));
-    if (node->main_context == 1 || (profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
-        (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0)
+    if (node->main_context == 1 || (profile->traits & EPCTX_TRAIT_EACH_CONTEXT) != 0 ||
+        (profile->traits & EPCTX_TRAIT_SECONDARY_CONTEXT) != 0)
         return EPCTX_OK;
-    if (node->embed_mode == 0 && (profile->traits & EPCTX_ANY_MAIN) != 0) return EPCTX_OK;
-    if (judged->context && (profile->traits & EPCTX_ANY_EP) != 0)
+    if (node->embed_mode == 0 && (profile->traits & EPCTX_TRAIT_ANY_MAIN) != 0) return EPCTX_OK;
+    if (judged->context && (profile->traits & EPCTX_TRAIT_ANY_EP) != 0)
         return EPCTX_OK; /* some EPs have a context in each node and never look at main_context */
     if (party->primaries == 0) {
         lint_say(l, EPCTX_RULE_NO_PRIMARY, node->name, "main_context",
                  "is 0, but no node of source '%S' has main_context 1", &node->source);
     } else if (!judged->context && node->embed_mode == 1 &&
-               (lint_traits(profile) & EPCTX_EMBED_ONE) != 0) {
+               (lint_traits(profile) & EPCTX_TRAIT_EMBED_ONE) != 0) {
         lint_say(l, EPCTX_RULE_NO_PAYLOAD, node->name, "ep_cache_context",
                  "is missing: EP '%s' cannot load several embedded partitions and reads the "
                  "missing context as an empty path (ORT issue 31977)",
@@ -603,7 +604,7 @@ static bool lint_fits(const char *pattern, epctx_str path) {
 
 /* Whether a node names no binary that could hold several graphs, but an IR: it is one graph. */
 static bool lint_wraps_ir(const lint_judged *judged) {
-    return (judged->profile->traits & EPCTX_XML_PAIR) != 0 && judged->node.embed_mode == 0 &&
+    return (judged->profile->traits & EPCTX_TRAIT_XML_PAIR) != 0 && judged->node.embed_mode == 0 &&
            lint_fits("*.xml", judged->node.ep_cache_context);
 }
 
@@ -622,7 +623,7 @@ static void lint_partition(linter *l, const lint_judged *judged) {
 /* An engine without weights is refitted from the model that onnx_model_filename names. */
 static void lint_stripped(linter *l, const lint_judged *judged) {
     const epctx_epnode *node = &judged->node;
-    if ((judged->profile->traits & EPCTX_STRIPPED_ENGINE) != 0 && node->embed_mode == 0 &&
+    if ((judged->profile->traits & EPCTX_TRAIT_STRIPPED_ENGINE) != 0 && node->embed_mode == 0 &&
         lint_fits("*.stripped.engine", node->ep_cache_context) &&
         node->onnx_model_filename.size == 0)
         lint_say(l, EPCTX_RULE_PROFILE, node->name, "onnx_model_filename",
@@ -736,23 +737,23 @@ static void lint_one_context(linter *l, const lint_party *party) {
 static void lint_judge_party(linter *l, const lint_party *party) {
     const epctx_profile *profile = party->profile;
     const epctx_epnode *first = &lint_judged_at(l, party->first)->node;
-    if ((profile->traits & EPCTX_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
+    if ((profile->traits & EPCTX_TRAIT_NO_MIX) != 0 && party->embedded > 0 && party->files > 0) {
         lint_say(
             l, EPCTX_RULE_MIXED_MODES, first->name, "embed_mode",
             "%u contexts are embedded and %u are files; EP '%s' accepts only one kind in a model",
             party->embedded, party->files, profile->name);
     }
-    if ((profile->traits & EPCTX_ONE_PRIMARY) != 0 && party->primaries > 1) {
+    if ((profile->traits & EPCTX_TRAIT_ONE_PRIMARY) != 0 && party->primaries > 1) {
         lint_say(l, EPCTX_RULE_MANY_PRIMARIES, first->name, "main_context",
                  "%u nodes are primary, but EP '%s' needs exactly one", party->primaries,
                  profile->name);
     }
-    if ((profile->traits & EPCTX_ONE_NODE) != 0 && l->main_nodes != 1) {
+    if ((profile->traits & EPCTX_TRAIT_ONE_NODE) != 0 && l->main_nodes != 1) {
         lint_say(l, EPCTX_RULE_MORE_NODES, first->name, NULL,
                  "the graph has %u nodes, but EP '%s' needs exactly one in a compiled model",
                  l->main_nodes, profile->name);
     }
-    if ((profile->traits & EPCTX_ONE_CONTEXT) != 0) lint_one_context(l, party);
+    if ((profile->traits & EPCTX_TRAIT_ONE_CONTEXT) != 0) lint_one_context(l, party);
     lint_profile(l, party);
 }
 
@@ -779,7 +780,7 @@ static bool lint_wants_places(const linter *l) {
     size_t i;
     for (i = 0; i < l->parties.count; i++) {
         const lint_party *party = lint_party_at(l, i);
-        if ((party->profile->traits & EPCTX_ONE_CONTEXT) != 0 && party->embedded > 0 &&
+        if ((party->profile->traits & EPCTX_TRAIT_ONE_CONTEXT) != 0 && party->embedded > 0 &&
             party->nodes > 1)
             return true;
     }
@@ -821,12 +822,12 @@ static size_t lint_orphans(const linter *l, epctx_str ep) {
         const epctx_profile *named = epctx_profile_of(node->source);
         const bool stamped = epctx_model_get_stamp(l->model, node->source, &stamp);
         if (epctx_str_eq(node->source, ep)) return 0;
-        if ((profile->traits & EPCTX_ANY_EP) == 0 &&
+        if ((profile->traits & EPCTX_TRAIT_ANY_EP) == 0 &&
             epctx_profile_claims(profile, node) == EPCTX_CLAIM_YES)
             return 0;
         if (stamped || node->ep_cache_context.size == 0) continue;
         /* A name that nobody knows may be that under which the EP is registered. */
-        if (node->source.size > 0 && (named->traits & EPCTX_ANY_EP) != 0) return 0;
+        if (node->source.size > 0 && (named->traits & EPCTX_TRAIT_ANY_EP) != 0) return 0;
         count++;
     }
     return count;
@@ -879,7 +880,7 @@ static epctx_status lint_lowered(linter *l, epctx_str text, epctx_str *out) {
 }
 
 static bool lint_has_party(const linter *l, const epctx_profile *profile) {
-    return (profile->traits & EPCTX_OWN_SOURCE) == 0 &&
+    return (profile->traits & EPCTX_TRAIT_OWN_SOURCE) == 0 &&
            epctx_map_get(&l->party_of, epctx_str_of(profile->name)) != EPCTX_MAP_NONE;
 }
 
@@ -894,7 +895,7 @@ static epctx_status lint_foreign_sources(linter *l, epctx_map *sources) {
         if (judged->ours) continue;
         OPS_TRY(lint_lowered(l, judged->node.source, &source));
         OPS_TRY(lint_set(l, sources, source, 1));
-        if ((own->traits & EPCTX_ANY_EP) == 0)
+        if ((own->traits & EPCTX_TRAIT_ANY_EP) == 0)
             OPS_TRY(lint_set(l, sources, epctx_str_of(own->name), 1));
     }
     return EPCTX_OK;
@@ -952,7 +953,7 @@ epctx_status lint_compat(linter *l) {
             OPS_TRY(lint_compat_entry(l, pair.key, pair.value, &sources, &told));
     for (i = 0; i < l->parties.count; i++) {
         const lint_party *party = lint_party_at(l, i);
-        bool own = (party->profile->traits & EPCTX_OWN_SOURCE) != 0;
+        bool own = (party->profile->traits & EPCTX_TRAIT_OWN_SOURCE) != 0;
         OPS_TRY(lint_lowered(l, party->source, &source));
         if (!ops_has(&told, source) &&
             (own || !ops_has(&told, epctx_str_of(party->profile->name)))) {

@@ -200,7 +200,7 @@ void lint_files(linter *l) {
                      "is '%S', but EP '%s' writes '%s'", &name, judged->profile->name,
                      judged->profile->binary);
         }
-        if (path && (judged->profile->traits & EPCTX_NO_DOTS) != 0 && ops_has_dots(name)) {
+        if (path && (judged->profile->traits & EPCTX_TRAIT_NO_DOTS) != 0 && ops_has_dots(name)) {
             lint_say(l, EPCTX_RULE_DOTS, judged->node.name, "ep_cache_context",
                      "is '%S': EP '%s' refuses '..' also inside a name", &name,
                      judged->profile->name);

@@ -455,7 +455,7 @@ static epctx_status guest_nodes(guest *g) {
 static bool by_partition(const epctx_node_view *node, epctx_epnode *ep) {
     const epctx_profile *profile = profile_of(node);
     return epctx_view_is_epnode(node) && profile->key == EPCTX_KEY_PARTITION &&
-           (profile->traits & (EPCTX_EACH_CONTEXT | EPCTX_ONE_CONTEXT)) == 0 &&
+           (profile->traits & (EPCTX_TRAIT_EACH_CONTEXT | EPCTX_TRAIT_ONE_CONTEXT)) == 0 &&
            epctx_view_read_epnode(node, ep, NULL) == EPCTX_OK;
 }
 

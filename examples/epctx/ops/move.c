@@ -71,17 +71,17 @@ static epctx_status move_allowed(const move_work *m, const epctx_epnode *node, e
     const epctx_profile *profile = epctx_profile_for(m->opts->profile, node->source);
     epctx_str old = node->ep_cache_context;
     OPS_TRY(epctx_path_check(name, m->error));
-    if ((profile->traits & EPCTX_NO_DOTS) != 0 && ops_has_dots(name)) {
+    if ((profile->traits & EPCTX_TRAIT_NO_DOTS) != 0 && ops_has_dots(name)) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "EP %s refuses '..' anywhere in a name: choose another name",
                           profile->name);
     }
-    if ((profile->traits & EPCTX_XML_PAIR) != 0 && ops_ends(old, ".xml")) {
+    if ((profile->traits & EPCTX_TRAIT_XML_PAIR) != 0 && ops_ends(old, ".xml")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "is an OpenVINO IR, and the .bin beside it must have the same name: "
                           "rename both by hand and set ep_cache_context");
     }
-    if ((profile->traits & EPCTX_STRIPPED_ENGINE) != 0 &&
+    if ((profile->traits & EPCTX_TRAIT_STRIPPED_ENGINE) != 0 &&
         ops_ends(old, ".stripped.engine") != ops_ends(name, ".stripped.engine")) {
         return epctx_fail(m->error, EPCTX_ERR_UNSUPPORTED,
                           "TensorRT recognizes engines without weights by .stripped.engine: do "

@@ -95,7 +95,7 @@ static epctx_status look_at(one_context *j, size_t part) {
             continue;
         if (ep.embed_mode == 0)
             OPS_TRY(ops_put(&j->taken, ep.ep_cache_context, 1, j->files->error));
-        if ((profile->traits & EPCTX_ONE_CONTEXT) == 0 ||
+        if ((profile->traits & EPCTX_TRAIT_ONE_CONTEXT) == 0 ||
             (ep.embed_mode == 0 && ops_ends(ep.ep_cache_context, ".xml")))
             continue;
         at.part = part;

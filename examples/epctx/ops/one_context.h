@@ -1,5 +1,5 @@
-/* one_context.h - merged models whose EP reads one context for a model (EPCTX_ONE_CONTEXT): their
- * contexts become one. */
+/* one_context.h - merged models whose EP reads one context for a model (EPCTX_TRAIT_ONE_CONTEXT):
+ * their contexts become one. */
 #ifndef EPCTX_OPS_ONE_CONTEXT_H
 #define EPCTX_OPS_ONE_CONTEXT_H
 

@@ -81,7 +81,7 @@ static inline epctx_status ops_join(epctx_arena *arena, epctx_str a, epctx_str b
 
 /* -- names -- */
 
-/* Whether a name contains "..", which EPs with EPCTX_NO_DOTS refuse. */
+/* Whether a name contains "..", which EPs with EPCTX_TRAIT_NO_DOTS refuse. */
 static inline bool ops_has_dots(epctx_str name) {
     size_t i;
     for (i = 1; i < name.size; i++)
@@ -224,7 +224,7 @@ static inline bool ops_goes_by_overrides(const epctx_profile *profile,
     epctx_attr_view attr;
     epctx_str name;
     if (epctx_view_node_find_attr(node, "io_name_overrides", &attr)) return true;
-    if ((profile->traits & EPCTX_IO_OVERRIDES) == 0) return false;
+    if ((profile->traits & EPCTX_TRAIT_IO_OVERRIDES) == 0) return false;
     return (epctx_next_str(&inputs, &name) && epctx_next_str(&inputs, &name)) ||
            (epctx_next_str(&outputs, &name) && epctx_next_str(&outputs, &name));
 }
@@ -232,7 +232,7 @@ static inline bool ops_goes_by_overrides(const epctx_profile *profile,
 /* Whether its EP finds an input or output of a node in the binary by its name in the model, which
  * then cannot change. `overrides`: what ops_goes_by_overrides says of the node. */
 static inline bool ops_fixes_name(const epctx_profile *profile, bool overrides, epctx_str name) {
-    return overrides ? !ops_may_override(name) : (profile->traits & EPCTX_IO_NAMES) != 0;
+    return overrides ? !ops_may_override(name) : (profile->traits & EPCTX_TRAIT_IO_NAMES) != 0;
 }
 
 /* The same key for all calls of a function, however they spell its domain. */

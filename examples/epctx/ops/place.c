@@ -24,7 +24,7 @@ static epctx_status note_node(epctx_list *groups, const epctx_node_view *view, s
     epctx_epnode ep;
     bool is_new;
     if (!epctx_view_is_epnode(view) ||
-        (epctx_profile_of_node(NULL, view)->traits & EPCTX_ONE_CONTEXT) == 0 ||
+        (epctx_profile_of_node(NULL, view)->traits & EPCTX_TRAIT_ONE_CONTEXT) == 0 ||
         epctx_view_read_epnode(view, &ep, NULL) != EPCTX_OK || ep.embed_mode == 0)
         return EPCTX_OK;
     OPS_TRY(find_group(groups, ep.source, arena, &group, &is_new, error));

@@ -1,5 +1,5 @@
 /* place.h - which node has an embedded context, where an EP reads one for a model
- * (EPCTX_ONE_CONTEXT): that which ORT hands over first. */
+ * (EPCTX_TRAIT_ONE_CONTEXT): that which ORT hands over first. */
 #ifndef EPCTX_OPS_PLACE_H
 #define EPCTX_OPS_PLACE_H
 

@@ -12,7 +12,7 @@ extern "C" {
 typedef struct epctx_name_opts {
     const epctx_profile *profile; /* rules of this EP (epctx_profile_for) */
     bool one_graph;               /* the caller knows that each binary contains one graph only */
-    bool any_io; /* inputs and outputs of EPContext nodes may change despite EPCTX_IO_NAMES */
+    bool any_io; /* inputs and outputs of EPContext nodes may change despite EPCTX_TRAIT_IO_NAMES */
 } epctx_name_opts;
 
 /* Renames values of a graph (an empty view: the main graph) or function, from[i] to to[i], wherever
@@ -21,7 +21,7 @@ typedef struct epctx_name_opts {
  * be swapped; names that do not occur are ignored. One walk renames any number of values. `uses`
  * (may be NULL) gets the number of changed occurrences. EPCTX_ERR_EXISTS if a new name is in use,
  * EPCTX_ERR_UNSUPPORTED for an input or output of an EPContext node that its EP finds in the binary
- * by name (EPCTX_IO_NAMES). */
+ * by name (EPCTX_TRAIT_IO_NAMES). */
 epctx_status epctx_rename_values(epctx_model *model, epctx_view scope, const epctx_str *from,
                                  const epctx_str *to, size_t count, const epctx_name_opts *opts,
                                  size_t *uses, epctx_error *error);

@@ -164,8 +164,8 @@ static epctx_status repair_sources(repair *r, const epctx_node_view *node, epctx
         OPS_TRY(repair_source(r, EPCTX_RULE_SOURCE_SPELLING, node,
                               repair_spelling(profile, ep.source), error));
     }
-    missing =
-        (profile->traits & EPCTX_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT : EPCTX_RULE_NO_SOURCE;
+    missing = (profile->traits & EPCTX_TRAIT_NO_SOURCE) != 0 ? EPCTX_RULE_SOURCE_ABSENT
+                                                             : EPCTX_RULE_NO_SOURCE;
     /* Only the caller knows the EP of the node. */
     if ((ep.present & 1u << EPCTX_EPNODE_SOURCE) == 0 && r->opts->check.profile != NULL &&
         profile->sources[0] != NULL && r->wanted[missing])

@@ -228,8 +228,8 @@ static epctx_status split_contexts(split *s) {
         if (!is || !s->needed[i]) continue;
         profile = epctx_profile_of(ep.source);
         from = epctx_map_get(&primaries, key);
-        if ((profile->traits & EPCTX_EACH_CONTEXT) != 0 ||
-            (profile->traits & EPCTX_SECONDARY_CONTEXT) != 0 || from == EPCTX_MAP_NONE ||
+        if ((profile->traits & EPCTX_TRAIT_EACH_CONTEXT) != 0 ||
+            (profile->traits & EPCTX_TRAIT_SECONDARY_CONTEXT) != 0 || from == EPCTX_MAP_NONE ||
             (from != many && ops_has(&kept, key)))
             continue;
         if (from == many) {

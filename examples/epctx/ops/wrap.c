@@ -53,7 +53,7 @@ static epctx_status check_value(wrap *w, const epctx_wrap_value *v) {
                       "64 bits and bool");
     }
     for (i = 0; i < v->value.rank; i++)
-        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_STATIC_SHAPES) != 0)
+        if (v->value.dims[i] < 0 && (w->opts->profile->traits & EPCTX_TRAIT_STATIC_SHAPES) != 0)
             return refuse(w, v, "this EP supports static shapes only");
     if (!v->quantized) return EPCTX_OK;
     if (range == NULL) return refuse(w, v, "only integers of 8 or 16 bits can be quantized");
@@ -290,7 +290,7 @@ static epctx_status check_arguments(epctx_span binary, const epctx_wrap_opts *o,
                           "file");
     }
     if (binary.size == 0) return epctx_fail(error, EPCTX_ERR_ARG, "the binary is empty");
-    if (!o->embed && (o->profile->traits & EPCTX_ONLY_EMBEDDED) != 0) {
+    if (!o->embed && (o->profile->traits & EPCTX_TRAIT_ONLY_EMBEDDED) != 0) {
         return epctx_fail(error, EPCTX_ERR_ARG, "EP '%s' reads no files: embed the binary",
                           o->profile->name);
     }
