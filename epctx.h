@@ -516,8 +516,8 @@ EPCTX_API epctx_str epctx_path_file(epctx_str path);
  * when set, else of `model_path`; what stands before the last separator, so that "dir/" is that
  * folder, and "dir" a file beside it, whatever is there (what loads, generates and lists files
  * looks for EPs that do: EPCTX_TRAIT_CONTEXT_FOLDER). EPCTX_ERR_PATH when both are empty: a model
- * from memory needs ep.context_file_path (EP-context design, inference workflow); or for "." and "..".
- */
+ * from memory needs ep.context_file_path (EP-context design, inference workflow); or for "." and
+ * "..". */
 EPCTX_API epctx_status epctx_path_base(epctx_str model_path, epctx_str context_file_path,
                                        epctx_str *folder, epctx_error *error);
 /* `path` relative to `folder`, both canonical; borrowed. EPCTX_ERR_PATH when it is outside. */
@@ -1705,7 +1705,7 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
 EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
                                           size_t own_count, epctx_arena *arena, epctx_error *error);
 /* epctx_path_base as the EP does it: for one that looks (EPCTX_TRAIT_CONTEXT_FOLDER), an existing
- * folder as `context_file_path` (NULL or "": not set) is meant itself. `room` holds `folder` then. */
+ * folder as `context_file_path` (NULL or "": not set) is meant itself, and `room` holds `folder`. */
 EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
                                                epctx_str model_path, const char *context_file_path,
                                                char room[EPCTX_PATH_MAX], epctx_str *folder,
