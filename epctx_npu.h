@@ -7691,6 +7691,7 @@ typedef struct epctx__tensor {
     epctx_value known; /* elem 0: type and shape from the graph, as far as known */
     bool stored;       /* an initializer */
     const struct epctx__step *dequantized; /* the folded step that made it from integers */
+    const struct epctx__step *moved;       /* the folded Move that made all of it */
     uint32_t viewed;                       /* the tensor whose elements it shows; its own number */
     bool given;                            /* an input of the graph */
 } epctx__tensor;
@@ -7733,13 +7734,20 @@ typedef enum epctx__product_kind {
     EPCTX__PRODUCT_GEMM
 } epctx__product_kind;
 
+/* Dequantized bytes that a node on floats multiplies. */
+typedef struct epctx__factor {
+    uint32_t floats;  /* the operand */
+    epctx__step from; /* the Dequantize */
+    bool moves;       /* what that makes was moved */
+    epctx__step move;
+} epctx__factor;
+
 /* What a node on floats multiplies, if that is dequantized bytes (epctx__exact_product). */
 typedef struct epctx__factors {
     epctx__product_kind kind;
-    epctx_node node;     /* for its attributes */
-    uint32_t floats[2];  /* both operands */
-    epctx__step from[2]; /* the Dequantize steps that make them */
-    uint32_t bias;       /* int32 in the unit of the sums, or NONE */
+    epctx_node node; /* for its attributes */
+    epctx__factor of[2];
+    uint32_t bias; /* int32 in the unit of the sums, or NONE */
 } epctx__factors;
 
 /* Names within one graph; its bodies see them, too. */
@@ -7926,6 +7934,7 @@ static epctx_status epctx__alias(epctx__compiler *c, uint32_t source, const epct
     t->whole = from.whole;
     t->at = from.at + bytes;
     t->dequantized = t->count == from.count ? from.dequantized : NULL;
+    t->moved = t->count == from.count ? from.moved : NULL;
     t->viewed = t->count == from.count ? from.viewed : t->viewed;
     return EPCTX_OK;
 }
@@ -8110,16 +8119,27 @@ static epctx_status epctx__record(epctx__compiler *c, const epctx__step *s) {
     return EPCTX_OK;
 }
 
+/* Whether a step moves what was dequantized with one scale, and fills all of its result with it. */
+static bool epctx__moves_bytes(const epctx__compiler *c, const epctx__step *s) {
+    const epctx__move *p = &s->params.move;
+    uint64_t count = 1;
+    uint32_t i;
+    if (s->op != EPCTX__OP_MOVE || c->tensors[s->in[0]].dequantized == NULL) return false;
+    for (i = 0; i < p->rank; i++) count *= p->dims[i];
+    return count == c->tensors[s->out].count;
+}
+
 /* Runs a step now, in the portable form, whose bits are the same everywhere. Several steps may fill
  * one result. */
 static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     const epctx__op_info *op = &epctx__ops[s->op];
     epctx__tensor *out = &c->tensors[s->out];
+    const bool first = out->data == NULL;
     epctx__args args;
-    epctx__step *dequantize;
+    epctx__step *kept;
     uint32_t i;
     memset(&args, 0, sizeof args);
-    if (out->data == NULL) {
+    if (first) {
         out->data = epctx__new(c, out->count, epctx__stored_size(out->elem));
         if (out->data == NULL) return EPCTX_ERR_NOMEM;
         out->constant = true;
@@ -8128,10 +8148,11 @@ static epctx_status epctx__fold_step(epctx__compiler *c, const epctx__step *s) {
     if (c->weightless != EPCTX_WEIGHTLESS_NONE) EPCTX__TRY(epctx__record(c, s));
     for (i = 0; i < op->in_count; i++)
         if (s->in[i] != EPCTX__NONE) EPCTX__TRY(epctx__data(c, s->in[i], &args.in[i]));
-    if (s->op == EPCTX__OP_DEQUANTIZE) {
-        EPCTX__MAKE(c, dequantize, epctx__step, 1);
-        *dequantize = *s;
-        out->dequantized = dequantize;
+    out->moved = NULL;
+    if (s->op == EPCTX__OP_DEQUANTIZE || (first && epctx__moves_bytes(c, s))) {
+        EPCTX__MAKE(c, kept, epctx__step, 1);
+        *kept = *s;
+        *(s->op == EPCTX__OP_MOVE ? &out->moved : &out->dequantized) = kept;
     }
     /* writable: this step or an earlier one of the same node allocated the tensor above */
     memcpy(&args.out[0], &out->data, sizeof(void *));
@@ -10641,12 +10662,18 @@ static epctx_status epctx__lower_softmax(epctx__compiler *c) {
 
 /* -- products of bytes: noted, so that >>integers can compute them from those -- */
 
+/* The step that alone made all of a tensor, or its elements in another shape; of constants only a
+ * Dequantize or Move. NULL: there is none. */
+static const epctx__step *epctx__made_by(const epctx__compiler *c, uint32_t id) {
+    const epctx__tensor *t = &c->tensors[id];
+    const uint32_t writer = c->tensors[t->viewed].writer;
+    if (t->constant) return t->dequantized != NULL ? t->dequantized : t->moved;
+    return writer != EPCTX__NONE ? &c->steps[writer] : NULL;
+}
+
 /* The Dequantize that made a tensor of floats; NULL: another step did. */
 static const epctx__step *epctx__dequantize_of(const epctx__compiler *c, uint32_t floats) {
-    const epctx__tensor *t = &c->tensors[floats];
-    const uint32_t writer = c->tensors[t->viewed].writer;
-    const epctx__step *s =
-        t->constant || writer == EPCTX__NONE ? t->dequantized : &c->steps[writer];
+    const epctx__step *s = epctx__made_by(c, floats);
     return s != NULL && s->op == EPCTX__OP_DEQUANTIZE ? s : NULL;
 }
 
@@ -10698,14 +10725,14 @@ static epctx_status epctx__note_bias(epctx__compiler *c, epctx__factors *f, uint
     const float alpha = epctx_node_float(c->node, "alpha", 1.0f);
     const epctx__shape shape = c->tensors[floats].shape;
     const epctx__step *s = epctx__dequantize_of(c, floats);
-    const uint32_t channels = f->from[1].params.quantize.channels;
+    const uint32_t channels = f->of[1].from.params.quantize.channels;
     epctx__scales x, weights, bias;
     uint32_t count;
     if (s == NULL || s->params.quantize.type != EPCTX_ONNX_INT32 || s->in[2] != EPCTX__NONE)
         return EPCTX_OK;
     count = s->params.quantize.channels;
-    EPCTX__TRY(epctx__scales_of(c, &f->from[0], &x));
-    EPCTX__TRY(epctx__scales_of(c, &f->from[1], &weights));
+    EPCTX__TRY(epctx__scales_of(c, &f->of[0].from, &x));
+    EPCTX__TRY(epctx__scales_of(c, &f->of[1].from, &weights));
     EPCTX__TRY(epctx__scales_of(c, s, &bias));
     if (c->given == NULL &&
         (x.data == NULL || x.step != 0 || weights.data == NULL || bias.data == NULL ||
@@ -10718,6 +10745,25 @@ static epctx_status epctx__note_bias(epctx__compiler *c, epctx__factors *f, uint
     return epctx__alias(c, s->in[0], &shape, 0, &f->bias);
 }
 
+/* Describes an operand as dequantized bytes that have one scale, or one along `axis` and were not
+ * moved; false: it is none. */
+static bool epctx__factor_of(const epctx__compiler *c, uint32_t floats, int32_t axis,
+                             epctx__factor *f) {
+    const epctx__step *s = epctx__made_by(c, floats), *from = s;
+    f->floats = floats;
+    f->moves = s != NULL && s->op == EPCTX__OP_MOVE;
+    if (f->moves) {
+        f->move = *s;
+        from = epctx__made_by(c, s->in[0]);
+    }
+    if (from == NULL || from->op != EPCTX__OP_DEQUANTIZE ||
+        from->params.quantize.type == EPCTX_ONNX_INT32)
+        return false;
+    f->from = *from;
+    return from->params.quantize.channels == 1 || (!f->moves && c->tensors[floats].shape.rank > 1 &&
+                                                   epctx__scaled_along(c, floats, from, axis));
+}
+
 /* Notes at the step emitted last that it computes the product of c->in[0] and c->in[1], plus `bias`
  * (NONE: nothing), if those are dequantized and the scales can be applied to sums of the bytes. */
 static epctx_status epctx__note_product(epctx__compiler *c, epctx__product_kind kind,
@@ -10725,30 +10771,17 @@ static epctx_status epctx__note_product(epctx__compiler *c, epctx__product_kind 
     const bool conv = kind == EPCTX__PRODUCT_CONV;
     const bool trans_a = epctx_node_int(c->node, "transA", 0) != 0;
     const bool trans_b = epctx_node_int(c->node, "transB", 0) != 0;
-    const int32_t axes[2] = {conv      ? EPCTX_NPU_MAX_RANK
-                             : trans_a ? -1
-                                       : -2,
-                             conv      ? 0
-                             : trans_b ? -2
-                                       : -1};
-    const epctx__step *from[2];
+    const int32_t a_axis = conv ? EPCTX_NPU_MAX_RANK : (trans_a ? -1 : -2);
+    const int32_t b_axis = conv ? 0 : (trans_b ? -2 : -1);
     epctx__factors *f;
-    uint32_t i;
-    for (i = 0; i < 2; i++) {
-        from[i] = epctx__dequantize_of(c, c->in[i]);
-        if (from[i] == NULL || from[i]->params.quantize.type == EPCTX_ONNX_INT32 ||
-            !epctx__scaled_along(c, c->in[i], from[i], axes[i]) ||
-            (from[i]->params.quantize.channels != 1 && c->tensors[c->in[i]].shape.rank < 2))
-            return EPCTX_OK;
-    }
+    if (epctx__made_by(c, c->in[0]) == NULL || epctx__made_by(c, c->in[1]) == NULL) return EPCTX_OK;
     EPCTX__MAKE(c, f, epctx__factors, 1);
     f->kind = kind;
     f->node = *c->node;
     f->bias = EPCTX__NONE;
-    for (i = 0; i < 2; i++) {
-        f->floats[i] = c->in[i];
-        f->from[i] = *from[i];
-    }
+    if (!epctx__factor_of(c, c->in[0], a_axis, &f->of[0]) ||
+        !epctx__factor_of(c, c->in[1], b_axis, &f->of[1]))
+        return EPCTX_OK;
     if (bias != EPCTX__NONE) EPCTX__TRY(epctx__note_bias(c, f, bias));
     if (bias == EPCTX__NONE || f->bias != EPCTX__NONE) c->steps[c->step_count - 1].factors = f;
     return EPCTX_OK;
@@ -12570,13 +12603,16 @@ static epctx_status epctx__integer_sums(epctx__compiler *c, bool conv, uint32_t 
 }
 
 /* A factor with scale 1: its bytes minus their zero points. */
-static epctx_status epctx__unscaled(epctx__compiler *c, const epctx__factors *f, uint32_t at,
-                                    uint32_t *y) {
-    const epctx__shape shape = c->tensors[f->floats[at]].shape;
-    epctx__step s = f->from[at];
-    EPCTX__TRY(epctx__alias(c, s.in[0], &shape, 0, &s.in[0]));
+static epctx_status epctx__unscaled(epctx__compiler *c, const epctx__factor *f, uint32_t *y) {
+    const epctx__shape shape = c->tensors[f->floats].shape;
+    const epctx__shape before = c->tensors[f->moves ? f->move.in[0] : f->floats].shape;
+    epctx__step s = f->from, move = f->move;
+    EPCTX__TRY(epctx__alias(c, s.in[0], &before, 0, &s.in[0]));
     EPCTX__TRY(epctx__ones(c, s.params.quantize.channels, &s.in[1]));
-    return epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &shape, y);
+    EPCTX__TRY(epctx__emit_new(c, &s, EPCTX_ONNX_FLOAT, &before, y));
+    if (!f->moves) return EPCTX_OK;
+    move.in[0] = *y;
+    return epctx__emit_new(c, &move, EPCTX_ONNX_FLOAT, &shape, y);
 }
 
 /* The noted product from its bytes: exact sums, bias included, times one factor, the scales of both
@@ -12588,11 +12624,11 @@ static epctx_status epctx__exact_product(epctx__compiler *c, const epctx__factor
     epctx__formula r = epctx__formula_of(EPCTX__NONE);
     uint32_t bias = f->bias, rank;
     c->node = &f->node;
-    r.v.a = f->from[0].in[1];
-    r.v.b = f->from[1].in[1];
+    r.v.a = f->of[0].from.in[1];
+    r.v.b = f->of[1].from.in[1];
     r.v.s = y_scale;
-    EPCTX__TRY(epctx__unscaled(c, f, 0, &r.v.x));
-    EPCTX__TRY(epctx__unscaled(c, f, 1, &r.v.w));
+    EPCTX__TRY(epctx__unscaled(c, &f->of[0], &r.v.x));
+    EPCTX__TRY(epctx__unscaled(c, &f->of[1], &r.v.w));
     if (f->kind == EPCTX__PRODUCT_GEMM) {
         EPCTX__TRY(epctx__scalar_float(c, epctx_node_float(c->node, "alpha", 1.0f), &r.v.f));
         EPCTX__TRY(epctx__evaluate(c, &r, "a = f * a"));
@@ -15754,23 +15790,34 @@ static bool epctx__read_once(const epctx__integers *w, const epctx__step *s) {
     return w->traffic[out].reads == 1 && w->c->buffers[out].place == EPCTX__SCRATCH;
 }
 
-/* What no integer step takes: exact sums of a noted product, which `s` computes, or the step before
- * if `s` is an activation. The Quantize `to` rounds them. */
+/* Lets `s` be the step that computes its operand, if nothing else reads that; NULL: it is no such
+ * step. */
+static void epctx__step_before(const epctx__integers *w, const epctx__step **s) {
+    *s = epctx__maker(w, (*s)->in[0]);
+    if (*s != NULL && !epctx__read_once(w, *s)) *s = NULL;
+}
+
+/* What no integer step takes: exact sums of a noted product, which `s` computes, or a step
+ * before if that is an activation, a Move, or one of the other. The Quantize `to` rounds them. */
 static epctx_status epctx__sum_exactly(epctx__integers *w, const epctx__step *s,
                                        const epctx__grid *y, epctx__step *to, bool *done) {
     epctx__compiler *c = w->c;
     epctx__act act = {EPCTX__ACT_NONE, 0.0f, 0.0f};
     const epctx__shape shape = c->tensors[to->in[0]].shape;
+    const epctx__step *move = NULL;
     epctx__step made;
     epctx__requant fit;
     uint32_t sums;
     memset(&fit, 0, sizeof fit);
     if (s->op == EPCTX__OP_UNARY) {
         act = s->params.unary.act;
-        s = epctx__maker(w, s->in[0]);
-        if (s == NULL || !epctx__read_once(w, s)) return EPCTX_OK;
+        epctx__step_before(w, &s);
     }
-    if (s->factors == NULL || to->params.quantize.channels != 1) return EPCTX_OK;
+    if (s != NULL && s->op == EPCTX__OP_MOVE) {
+        move = s;
+        epctx__step_before(w, &s);
+    }
+    if (s == NULL || s->factors == NULL || to->params.quantize.channels != 1) return EPCTX_OK;
     made = *s;
     if (epctx__act_of(&made)->kind != EPCTX__ACT_NONE) {
         if (act.kind != EPCTX__ACT_NONE) return EPCTX_OK;
@@ -15780,6 +15827,11 @@ static epctx_status epctx__sum_exactly(epctx__integers *w, const epctx__step *s,
         return EPCTX_OK;
     c->lowering = true; /* factors and weights are folded */
     EPCTX__TRY(epctx__exact_product(c, s->factors, to->in[1], &sums));
+    if (move != NULL) {
+        made = *move;
+        made.in[0] = sums;
+        EPCTX__TRY(epctx__emit_new(c, &made, EPCTX_ONNX_FLOAT, &shape, &sums));
+    }
     if (act.kind != EPCTX__ACT_NONE)
         EPCTX__TRY(epctx__emit_act(c, sums, EPCTX__ACT_CLIP, (float)(fit.low - fit.zero),
                                    (float)(fit.high - fit.zero), &sums));

@@ -1490,20 +1490,33 @@ def misfits(r):
 class Dequantized(Case):
     """A product of floats between DequantizeLinear and QuantizeLinear, which ONNX Runtime makes one
     on bytes. Inputs as those of QLinearConv; `axes`: of the scales of both operands; `relu`: on its
-    result, whose zero point is its lowest byte then, so that ONNX Runtime drops it."""
+    result, whose zero point is its lowest byte then, so that ONNX Runtime drops it; `moved`: what
+    is turned before (a, b) and after (y), or made a matrix (m), all of which ONNX Runtime moves to
+    the bytes."""
 
-    def __init__(self, op, version, inputs, outputs, axes, relu=False, **attrs):
+    def __init__(self, op, version, inputs, outputs, axes, relu=False, moved="", **attrs):
         super().__init__(op, version, inputs, outputs, 0, 0, **attrs)
-        self.axes, self.relu = axes, relu
+        self.axes, self.relu, self.moved = axes, relu, moved
         if relu:
             self.inputs[7] = (outputs[0], [], [-128 * (outputs[0] == INT8)], True)
 
+    def move(self, graph, name, which):
+        if which in self.moved:
+            add_node(graph, "Transpose", [name], [name + "_turned"])
+            return name + "_turned"
+        if which == "a" and "m" in self.moved:
+            shape = array.array("q", [-1, self.inputs[0][1][-1]]).tobytes()
+            graph.initializer.add(name="shape", data_type=INT64, dims=[2], raw_data=shape)
+            add_node(graph, "Reshape", [name, "shape"], [name + "_flat"])
+            return name + "_flat"
+        return name
+
     def add_nodes(self, graph):
         floats_of = []
-        for i, axis in zip((0, 3), self.axes):
+        for i, axis, which in zip((0, 3), self.axes, "ab"):
             add_node(graph, "DequantizeLinear", [f"x{i}", f"x{i + 1}", f"x{i + 2}"], [f"f{i}"],
                      attrs={"axis": axis if self.inputs[i + 1][1] else None})
-            floats_of.append(f"f{i}")
+            floats_of.append(self.move(graph, f"f{i}", which))
         if self.inputs[8:]:
             a, b = self.inputs[1][2][0], self.inputs[4][2]
             per = [self.inputs[8][1][-1]] if len(b) > 1 else []
@@ -1513,9 +1526,11 @@ class Dequantized(Case):
                      attrs={"axis": 0 if per else None})
             floats_of.append("f8")
         add_node(graph, self.op, floats_of, ["y"], attrs=self.attrs)
+        result = self.move(graph, "y", "y")
         if self.relu:
-            add_node(graph, "Relu", ["y"], ["relu"])
-        add_node(graph, "QuantizeLinear", ["relu" if self.relu else "y", "x6", "x7"], ["y0"])
+            add_node(graph, "Relu", [result], ["relu"])
+            result = "relu"
+        add_node(graph, "QuantizeLinear", [result, "x6", "x7"], ["y0"])
 
 
 # Scales of both operands and of the result: a sum times the first two over the third is next to a
@@ -1577,6 +1592,11 @@ def ties(r):
                             (None, 1))
     for types in BYTES:
         for fixed in True, False:
+            for moved, a, b in ("a", [270, 3], [270, 5]), ("b", [3, 270], [5, 270]), (
+                    "y", [3, 270], [270, 5]), ("ab", [270, 3], [5, 270]), (
+                    "m", [2, 3, 270], [270, 5]):
+                yield Dequantized("MatMul", 13, quantized_factors(r, a, b, types, fixed, [], True),
+                                  [types[0]], (None, None), r.random() < 0.3, moved)
             for a, b in FACTORS:
                 channel = [b[-1]] if len(b) == 2 and r.random() < 0.5 else []
                 given = quantized_factors(r, a, b, types, fixed, channel, r.random() < 0.3,
