@@ -1705,7 +1705,7 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
 EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
                                           size_t own_count, epctx_arena *arena, epctx_error *error);
 /* epctx_path_base as the EP does it: for one that looks (EPCTX_TRAIT_CONTEXT_FOLDER), an existing
- * folder as `context_file_path` (NULL or "": not set) is meant itself, and `room` holds `folder`. */
+ * folder as `context_file_path` (NULL or "": not set) is meant itself; `room` holds `folder`. */
 EPCTX_API epctx_status epctx_profile_path_base(const epctx_profile *profile, const epctx_io *io,
                                                epctx_str model_path, const char *context_file_path,
                                                char room[EPCTX_PATH_MAX], epctx_str *folder,

@@ -339,23 +339,28 @@ TEST(four_sources) {
     CHECK_INT(epctx_profile_claims(&own, &node), EPCTX_CLAIM_NO);
 }
 
+/* Profiles in which one trait stands, and no other has it. */
+static void only(uint32_t trait, const char *what, const char *const *names, size_t name_count) {
+    size_t count, i, k, found = 0;
+    const epctx_profile *profiles = epctx_profiles(&count);
+    for (i = 0; i < count; i++) {
+        bool expected = false;
+        for (k = 0; k < name_count; k++)
+            expected = expected || strcmp(profiles[i].name, names[k]) == 0;
+        found += expected;
+        CHECK(((profiles[i].traits & trait) != 0) == expected, "EP '%s': expected %s%s",
+              profiles[i].name, expected ? "" : "not ", what);
+    }
+    CHECK_UINT(found, name_count);
+}
+
 /* One context for all nodes, or one for each: as the sources of each EP say (EPC-012). */
 TEST(whose_context) {
     static const char *const each[] = {"tensorrt", "nv_tensorrt_rtx", "migraphx", "telum",
                                        "example"};
-    size_t count, i, k, found = 0;
-    const epctx_profile *profiles = epctx_profiles(&count);
-    for (i = 0; i < count; i++) {
-        const epctx_profile *profile = &profiles[i];
-        bool expected = false;
-        for (k = 0; k < sizeof each / sizeof each[0]; k++)
-            expected = expected || strcmp(profile->name, each[k]) == 0;
-        found += expected;
-        CHECK(((profile->traits & EPCTX_TRAIT_EACH_CONTEXT) != 0) == expected,
-              "EP '%s': expected %s", profile->name,
-              expected ? "a context in each node" : "no context of its own in each node");
-    }
-    CHECK_UINT(found, sizeof each / sizeof each[0]);
+    static const char *const one[] = {"openvino", "openvino_plugin"};
+    only(EPCTX_TRAIT_EACH_CONTEXT, "a context in each node", each, sizeof each / sizeof each[0]);
+    only(EPCTX_TRAIT_ONE_CONTEXT, "one context for all nodes", one, sizeof one / sizeof one[0]);
 }
 
 /* -- compatibility -- */
