@@ -205,12 +205,12 @@
  *
  * CONTENTS
  *   basics     status, error, text, memory      >>config >>basics
- *   files      paths, files and other io        >>path >>io
+ *   files      paths, files and other io        >>path >>io >>files
  *   models     messages, files, views, records  >>wire >>binary >>onnx >>reads >>record
  *   EPs        nodes, profiles, options         >>epnode >>profile >>option >>state >>scan
- *   changes    edits, writing, build stamps     >>edit >>commit >>stamp >>payload
+ *   changes    edits, writing, build stamps     >>edit >>write >>commit >>stamp >>payload
  *   compiling  partitions, weights, EPs         >>partition >>weights >>ep >>preflight
- *   sessions   groups, generating, loading      >>share >>gen >>load
+ *   sessions   groups, generating, loading      >>share >>gen >>fresh >>load
  *   bindings   version, sizes of structs        >>abi
  *   The bodies follow in this order, from       >>implementation
  */
@@ -669,6 +669,10 @@ EPCTX_API const epctx_io *epctx_io_files(void);
 /* As epctx_io_files, but reads files into memory instead of mapping them: later changes have no
  * effect, changes meanwhile are EPCTX_ERR_IO. */
 EPCTX_API const epctx_io *epctx_io_private(void);
+
+/* ============================================================
+ * >>files: whole files, their locks, buffers in the place of files, and paths from a model
+ * ============================================================ */
 
 /* Appends a whole file to `out`. `most`: more bytes are EPCTX_ERR_LIMIT (0: any). EPCTX_ERR_IO when
  * the file changes meanwhile; for a moment its bytes are in memory twice. `io` NULL: the default.
@@ -2185,6 +2189,10 @@ typedef epctx_status (*epctx_doubled_fn)(void *user, const epctx_field_info *fie
 EPCTX_API epctx_status epctx_edit_merge_doubled(epctx_model *model, epctx_doubled_fn doubled_fn,
                                                 void *user, epctx_error *error);
 
+/* ============================================================
+ * >>write: a model as bytes
+ * ============================================================ */
+
 /* Exact size of the written model. */
 EPCTX_API uint64_t epctx_model_size(epctx_model *model);
 /* Writes the model to a nanopb stream. */
@@ -3158,7 +3166,9 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
                                       const epctx_gen_opts *opts, epctx_gen_report *report,
                                       epctx_error *error);
 
-/* -- is an EPContext model up to date? Compares its build stamp. -- */
+/* ============================================================
+ * >>fresh: is an EPContext model up to date? Compares its build stamp.
+ * ============================================================ */
 
 typedef enum epctx_freshness {
     EPCTX_FRESH = 0,
@@ -4503,12 +4513,12 @@ EPCTX_API epctx_status epctx_path_numbered(epctx_str name, uint64_t number, char
  * are left. Wherever a process is killed, the name shows the old file or the new one, or nothing
  * after clear_fn.
  *
- * Names from a model are hostile. epctx__path_locate refuses those that lead out of the model's
- * folder. The callbacks get that folder as `root` and follow no link below it: POSIX opens each
- * part with O_NOFOLLOW, Windows compares the path of the open file with the one asked for. A link
- * that somebody puts there after the check is therefore an error. On POSIX all later steps use the
- * open folder, so renaming it does not redirect them. epctx__map_handle accepts only regular files,
- * and fails if a file changes while it is copied into private memory.
+ * Names from a model are hostile. The callbacks get the model's folder as `root` and follow no link
+ * below it: POSIX opens each part with O_NOFOLLOW, Windows compares the path of the open file with
+ * the one asked for. A link that somebody puts there after the check is therefore an error. On
+ * POSIX all later steps use the open folder, so renaming it does not redirect them.
+ * epctx__map_handle accepts only regular files, and fails if a file changes while it is copied into
+ * private memory.
  *
  * The tables are constant and each epctx_io_file has one user, so threads need no mutex. lock_fn
  * holds an empty file, with flock or on Windows by opening it exclusively; the system releases it
@@ -5604,6 +5614,20 @@ EPCTX_API const epctx_io *epctx_io_files(void) {
 EPCTX_API const epctx_io *epctx_io_private(void) {
     return EPCTX__PRIVATE;
 }
+
+/* ============================================================
+ * >>files
+ *
+ * epctx_io_buffers is an epctx_io without a file: each of its callbacks hands whole buffers to the
+ * application, by the name that the model has, so a name is normalised as text and never looked up.
+ *
+ * Names from a model are hostile. epctx__path_locate refuses those that lead out of the model's
+ * folder; the callbacks of >>io follow no link below it. A path that the user gave may be a link:
+ * epctx__path_real and epctx__path_place resolve its folder, and leave the last name to whoever
+ * replaces it.
+ *
+ * A lock is an empty file beside the one that it is for (FILE.lock).
+ * ============================================================ */
 
 /* -- buffers of the application -- */
 
@@ -12760,7 +12784,13 @@ EPCTX_API epctx_status epctx_model_new(epctx_model *model, int64_t ir_version,
     return status;
 }
 
-/* -- writing -- */
+/* ============================================================
+ * >>write
+ *
+ * A model is written from the tree of slots. epctx__measure goes down to what was changed and
+ * stores the size of each changed message there; epctx_model_write_stream follows the same way, and
+ * copies everything else as it was read.
+ * ============================================================ */
 
 /* Bytes of the length prefix: an over-long one keeps its width while the new value fits. */
 static unsigned epctx__length_size(const epctx_slot *slot, uint64_t size) {
@@ -18316,9 +18346,6 @@ EPCTX_API epctx_status epctx_share_finish(epctx_workspace *workspace, const char
  * the source and its external data before the backend compiles, because afterwards they would have
  * to be read into memory again. explain_fn may analyze the whole graph, so EPCTX__ASKED limits its
  * calls.
- *
- * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
- * are there now. A stamp is untrusted: its file names must pass epctx_path_check.
  * ============================================================ */
 
 /* NULL: not set, or empty. */
@@ -19377,7 +19404,12 @@ EPCTX_API epctx_status epctx_generate(epctx_model *model, const epctx_backend *b
     return status;
 }
 
-/* -- freshness -- */
+/* ============================================================
+ * >>fresh
+ *
+ * epctx_model_check_fresh compares the build stamp line by line with the files and versions that
+ * are there now. A stamp is untrusted: its file names must pass epctx_path_check.
+ * ============================================================ */
 
 /* Compares the file of a stamp line, in the source's folder, with that line. */
 static epctx_status epctx__fresh_file(const epctx_model *model, const epctx_stamp_line *line,
