@@ -2297,8 +2297,8 @@ TEST(integer_sums) {
     }
 }
 
-/* Products that no integer step takes, batches of matrices: weights of run time, or constants
- * beyond int8. Half of the sums are next to a tie, where sums of floats would be off. */
+/* Products that no integer step takes, batches of matrices: weights of run time, or constants that
+ * do not fit int8. Half of the sums are next to a tie, where sums of floats would be off. */
 static void exact_case(int type, bool constant, bool relu) {
     enum { B = 2, M = 3, K = 300, N = 5 };
     const int64_t as[3] = {B, M, K}, bs[3] = {B, K, N}, one[1] = {1};
