@@ -74,6 +74,7 @@ done <<'END'
 0|v53|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
 0|v7x|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
 0|HTP Q73|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|abcv73|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
 0|SM8551|1:2.31.0:2.20.0:3.3.0:73:0|; near are SM8550, SM8475, SM8635 (
 END
 long=$(head -c 600 /dev/zero | tr '\0' 1)
