@@ -207,6 +207,13 @@ END
     epctx compile -f --depfile mul.d --ort ./libort.so --ep ./libep.so:ToyExecutionProvider mul.onnx
     if grep -q '^./libep.so:$' mul.d; then ok "another EP, by its name"
     else fail "another EP, by its name" "$(cat mul.d)"; fi
+    cp mul.onnx twice.onnx
+    epctx compile -f --no-share --depfile each.d --ort ./libort.so --ep ./libep.so mul.onnx \
+        twice.onnx
+    if [ $code -eq 0 ] && [ "$(grep -c '_ctx.onnx: \\$' each.d)" -eq 2 ] &&
+        grep -qxF 'mul_ctx.onnx: \' each.d && grep -qxF 'twice_ctx.onnx: \' each.d
+    then ok "models that share nothing: a rule for each"
+    else fail "models that share nothing: a rule for each" "$(cat each.d)"; fi
 else
     echo "skip another EP: ONNX Runtime or the EP is not here"
 fi

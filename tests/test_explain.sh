@@ -70,6 +70,12 @@ done <<'END'
 0|SM8550|1:2.31.0:2.20.0:3.3.0:73|cannot be told
 0|SM0000|1:2.31.0:2.20.0:3.3.0:73:0|profiles --chips
 0|12|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|x73|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|v53|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|v7x|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|HTP Q73|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|abcv73|1:2.31.0:2.20.0:3.3.0:73:0|no known chip
+0|SM8551|1:2.31.0:2.20.0:3.3.0:73:0|; near are SM8550, SM8475, SM8635 (
 END
 long=$(head -c 600 /dev/zero | tr '\0' 1)
 string chip_ctx.onnx "1:2.31.0:2.20.0:3.3.0:73:$long"
@@ -192,15 +198,16 @@ judge "no binary, but an attribute" 1 "(only by hardware_architecture)" --chip S
 wrap arch_ctx.onnx x y --arch SM8750 -f
 
 # Names that nobody knows are no "does not fit".
-amd() { # CODE CHIP TEXT
+amd() { # CODE CHIP TEXT [ARCHITECTURE]
     "$epctx" wrap v.bin --profile migraphx --inputs 'x:float32[1,4]' \
-        --outputs 'y:float32[1,4]' --arch gfx942 -o amd_ctx.onnx -f >made 2>&1 || cat made
-    judge "gfx942 on $2" "$1" "$3" --chip "$2" amd_ctx.onnx
+        --outputs 'y:float32[1,4]' --arch "${4:-gfx942}" -o amd_ctx.onnx -f >made 2>&1 || cat made
+    judge "${4:-gfx942} on $2" "$1" "$3" --chip "$2" amd_ctx.onnx
 }
 amd 1 gfx942 fits
 amd 3 gfx1100 "made for architecture 'gfx942'"
 amd 0 MI300X "what 'MI300X' is to it is not known"
 amd 0 "Strix Point" "cannot be told"
+amd 0 1100 "what '1100' is to it is not known" 942
 
 # Nodes of several EPs, each by its own.
 "$epctx" wrap v.bin --profile openvino --inputs 'p:float32[1,4]' --outputs 'q:float32[1,4]' \

@@ -57,6 +57,8 @@ TEST(hold) {
         {"ort 1.24", "ort 1.30", "ort=1.27", true},
         {"ort 1.24", "ort 1.30", "ort=1.30", false},
         {"ort 1.24", "ort 1.30", "ort=1.23", false},
+        {"acme 3", NULL, "ort=1.29", true},
+        {NULL, "acme 3", "ort=1.29", false},
         {"ort 1.24, qnn 2.6", NULL, "ort=1.29,qnn=2.5", false},
         {"ort 1.24, qnn 2.6", NULL, "qnn=2.6, ort=1.29", true},
         {NULL, "ort 1.30, qnn 2.7", "ort=1.29,qnn=2.6", true},
@@ -194,7 +196,7 @@ TEST(extend_and_replace) {
     static const char text[] =
         HEAD "chip: SM8550; soc_model: 43; htp: 99\nchip: NEW; soc_model: 999; htp: 90; vtcm: 4\n"
              "# a comment\n"
-             "option: a.name;\n"
+             "option: a.name;\ncode: acme 65535; meaning: m\nopset: acme 99999;\nir: 999;\n"
              "\nmessage: one | two ...\n    three\n# a comment in a block\ncause: C\n   goes  on\n"
              "cure: D\r\n\n" PROFILE;
     static const char more[] = HEAD "chip: NEW; soc_model: 998; htp: 90\n";
@@ -214,7 +216,7 @@ TEST(extend_and_replace) {
     CHECK(f != NULL && strcmp(fact_get(f, "cause"), "C goes  on") == 0, "lines that go on");
     CHECK(strcmp(fact_get(f, "cure"), "D") == 0 && strcmp(fact_get(f, "who"), "W") == 0,
           "values of the block and its default");
-    CHECK(strcmp(f->file, at("my.facts")) == 0 && f->line == 14, "line %u", (unsigned)f->line);
+    CHECK(strcmp(f->file, at("my.facts")) == 0 && f->line == 17, "line %u", (unsigned)f->line);
     all = epctx_profiles(&count);
     CHECK(strcmp(all[count - 1].name, "generic") == 0, "the last one is %s", all[count - 1].name);
     CHECK(strcmp(epctx_profile_of(epctx_str_of("acmeep"))->name, "acme") == 0, "the new profile");
@@ -253,6 +255,8 @@ TEST(refused) {
         {"facts: 1\nreplace: profile\n", "expected one profile with the trait any_ep, found 0"},
         {"facts: 1\n\nabc\n", ":3: expected 'key: value'"},
         {"facts: 1\n\nAbc: d\n", ":3: expected 'key: value'"},
+        {"facts: 1\n\n: d\n", ":3: expected 'key: value'"},
+        {"facts: 1\n\nabcdefghijklmnopqrstuvwxyzabcdef: d\n", ":3: expected 'key: value'"},
         {"facts: 1\n\n  abc\n", ":3: this line goes on"},
         {"facts: 1\n\nchip:\n", ":3: 'chip' has no value"},
         {HEAD "chip: A; soc_model: 1; htp: 60; htp: 61\n", ":9: 'htp' stands twice"},
@@ -288,9 +292,12 @@ TEST(refused) {
         {HEAD "attribute: a b\nwhy: c\n", "has no 'profiles'"},
         {HEAD "attribute: a b\nprofiles: qnn\nwhen: c\n", "when: expected the name of an attr"},
         {HEAD "code: qnn\nmeaning: m\n", "expected 'EP NUMBER'"},
-        {HEAD "code: qnn 70000\nmeaning: m\n", "expected 'EP NUMBER'"},
+        {HEAD "code: qnn 65536\nmeaning: m\n", "expected 'EP NUMBER'"},
         {HEAD "range: qnn 5\nabout: m\n", "expected 'EP FIRST-LAST'"},
         {HEAD "opset: ai.onnx;\n", "expected 'DOMAIN VERSION'"},
+        {HEAD "opset: ai.onnx 0;\n", "expected 'DOMAIN VERSION'"},
+        {HEAD "opset: ai.onnx 100000;\n", "expected 'DOMAIN VERSION'"},
+        {HEAD "ir: 1000;\n", "ir: expected a number"},
         {HEAD "ir: x;\n", "ir: expected a number"},
         {HEAD "genai: key; holds: text\n", "expected 'OBJECT.KEY'"},
         {HEAD "genai: a.b; holds: {c\n", "holds: expected text"},

@@ -486,6 +486,29 @@ static bool is_read(const char *json_text) {
     return good;
 }
 
+/* Escapes become the bytes of UTF-8, at the ends of each length. */
+TEST(escapes) {
+    static const char *const cases[][2] = {
+        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
+        {"\"\\u0001\\u007f\"", "\001\x7f"},
+        {"\"\\u0080\\u07FF|\"", "\xc2\x80\xdf\xbf|"},
+        {"\"\\u0800\\uffff|\"", "\xe0\xa0\x80\xef\xbf\xbf|"},
+        {"\"\\ud7ff\\ue000|\"", "\xed\x9f\xbf\xee\x80\x80|"},
+        {"\"\\ud800\\udc00\\udbff\\udfff|\"", "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf|"},
+        {"\"\\ud83d\\ude00\\u2026|\"", "\xf0\x9f\x98\x80\xe2\x80\xa6|"}};
+    epctx_arena arena;
+    size_t i, at;
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const json *value;
+        epctx_arena_init(&arena, NULL);
+        value = json_read(epctx_str_of(cases[i][0]), &arena, &at);
+        CHECK(value != NULL && epctx_str_is(value->text, cases[i][1]), "%s is read as '%.*s'",
+              cases[i][0], value != NULL ? (int)value->text.size : 0,
+              value != NULL ? value->text.data : "");
+        epctx_arena_free(&arena);
+    }
+}
+
 TEST(grammar) {
     static const char *const right[] = {"0",
                                         "-0",
@@ -528,6 +551,7 @@ int main(int argc, char **argv) {
     RUN(whole);
     RUN(mistakes);
     RUN(read_back);
+    RUN(escapes);
     RUN(grammar);
     epctx_buffer_free(&text);
     return test_end();

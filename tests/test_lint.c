@@ -141,6 +141,11 @@ static void compat_other(bytes *model) {
     metadata(model, "ep_compatibility_info.OtherEP", "x");
 }
 
+/* The first letter and the last one. */
+static void compat_capitals(bytes *model) {
+    metadata(model, "ep_compatibility_info.AZEP", "x");
+}
+
 static void metadata_latin(bytes *model) {
     metadata(model, "author", "J\xfcrgen");
 }
@@ -1520,6 +1525,8 @@ static const rule_case cases[] = {
      {.first = {.source = ABSENT}, .model_fn = compat_other}},
     {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
      {.first = {.domain = ""}, .model_fn = compat_other}},
+    {EPCTX_RULE_STALE_COMPAT, NULL, {.model_fn = compat_other},
+     {.first = {.source = "azep"}, .model_fn = compat_capitals}},
     {EPCTX_RULE_FILE_IRREGULAR,
      NULL,
      {.first = {.embed = "0", .cache = "unreadable.bin"}},
