@@ -1704,7 +1704,8 @@ EPCTX_API epctx_claim epctx_profile_claims(const epctx_profile *profile, const e
  *   ep_cache_context          there, if the node is primary (QNN's ep_dlc_context will do); with
  *                             embed_mode 0 a name that epctx_path_check takes. A secondary node has
  *                             none, unless the profile of its EP says that it is read
- *   own                       each once, with a value, and a name that the schema does not have
+ *   own                       each once, with a value, and a name that the schema does not have;
+ *                             EPCTX_WEIGHTS_ATTR is a STRING
  * EPCTX_ERR_BACKEND names node, attribute, what is expected and found. */
 EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_attr *own,
                                           size_t own_count, epctx_arena *arena, epctx_error *error);
@@ -9409,38 +9410,52 @@ static bool epctx__attr_is_whole(const epctx_attr *attr) {
     }
 }
 
-/* Attributes of the EP's own: each once, with a value, and none of the schema. */
+/* One attribute of the EP's own; `before`: another one has its name. */
+static epctx_status epctx__own_attr_check(const epctx_attr *attr, uint64_t index, bool before,
+                                          epctx_error *error) {
+    const char *type = epctx_attr_type_name((int32_t)attr->type);
+    if (attr->name.size == 0) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "own attribute %u has no name, one is expected",
+                          index);
+    }
+    if (epctx__epnode_attr_of(attr->name) != EPCTX_EPNODE_ATTR_COUNT) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "own attribute %u has this name of the schema: a name of the EP's own is "
+                          "expected",
+                          index);
+    }
+    if (before) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "own attribute %u is there already: each is expected once", index);
+    }
+    if (epctx_str_is(attr->name, EPCTX_WEIGHTS_ATTR) && attr->type != EPCTX_ATTR_STRING) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "has type %d (%s), STRING is expected",
+                          (int64_t)attr->type, type);
+    }
+    return epctx__attr_is_whole(attr)
+               ? EPCTX_OK
+               : epctx_fail(error, EPCTX_ERR_BACKEND,
+                            "has type %d (%s) and no value: one of a type from FLOAT to STRINGS is "
+                            "expected",
+                            (int64_t)attr->type, type);
+}
+
 static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count, epctx_arena *arena,
                                            epctx_error *error) {
     epctx_map names;
     size_t i;
+    if (count > 0 && own == NULL) {
+        return epctx_fail(error, EPCTX_ERR_BACKEND, "there are %u own attributes, and no list",
+                          (uint64_t)count);
+    }
     epctx_map_init(&names, arena);
     for (i = 0; i < count; i++) {
         const epctx_str name = own[i].name;
-        if (name.size == 0) {
-            return epctx_fail(error, EPCTX_ERR_BACKEND,
-                              "own attribute %u has no name, one is expected", (uint64_t)i);
-        }
-        if (epctx__epnode_attr_of(name) != EPCTX_EPNODE_ATTR_COUNT) {
-            epctx_fail(error, EPCTX_ERR_BACKEND,
-                       "own attribute %u has this name of the schema: a name of the EP's own is "
-                       "expected",
-                       (uint64_t)i);
-        } else if (epctx__has(&names, name)) {
-            epctx_fail(error, EPCTX_ERR_BACKEND,
-                       "own attribute %u is there already: each is expected once", (uint64_t)i);
-        } else if (!epctx__attr_is_whole(&own[i])) {
-            epctx_fail(error, EPCTX_ERR_BACKEND,
-                       "has type %d (%s) and no value: one of a type from FLOAT to STRINGS is "
-                       "expected",
-                       (int64_t)own[i].type, epctx_attr_type_name((int32_t)own[i].type));
-        } else {
-            EPCTX__TRY(epctx__map_set(&names, name, i, error));
-            continue;
-        }
-        if (error != NULL)
+        epctx_status status = epctx__own_attr_check(&own[i], i, epctx__has(&names, name), error);
+        if (status != EPCTX_OK && error != NULL)
             epctx__blame_part(error, "attribute", name, error->attribute, sizeof error->attribute);
-        return EPCTX_ERR_BACKEND;
+        EPCTX__TRY(status);
+        EPCTX__TRY(epctx__map_set(&names, name, i, error));
     }
     return EPCTX_OK;
 }
@@ -10293,7 +10308,7 @@ EPCTX_API epctx_status epctx_epnode_check(const epctx_epnode *node, const epctx_
     bool elsewhere = false;
     size_t i;
     epctx_error_clear(error);
-    for (i = 0; i < own_count; i++)
+    for (i = 0; own != NULL && i < own_count; i++)
         elsewhere = elsewhere || epctx_str_is(own[i].name, "ep_dlc_context");
     status = epctx__schema_check(node, elsewhere, &attribute, error);
     if (status == EPCTX_OK) {

@@ -379,6 +379,14 @@ TEST(own_attributes) {
     CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
     CHECK_STR(error.attribute, "table");
     CHECK_HAS(error.message, "has type 4 (TENSOR) and no value");
+    own_attr(&own[1], EPCTX_WEIGHTS_ATTR, EPCTX_ATTR_INT); /* loading refuses it */
+    CHECK_INT(check_node(&node, own, 2, &error), EPCTX_ERR_BACKEND);
+    CHECK_STR(error.attribute, EPCTX_WEIGHTS_ATTR);
+    CHECK_HAS(error.message, "has type 2 (INT), STRING is expected");
+    own_attr(&own[1], EPCTX_WEIGHTS_ATTR, EPCTX_ATTR_STRING);
+    CHECK_INT(check_node(&node, NULL, SIZE_MAX, &error), EPCTX_ERR_BACKEND);
+    CHECK_HAS(error.message, "own attributes, and no list");
+    CHECK_OK(check_node(&node, NULL, 0, &error), error);
 #define OF_SCHEMA(id, text, type, member) \
     own_attr(&own[2], text, EPCTX_ATTR_##type); \
     CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND); \

@@ -1482,6 +1482,8 @@ TEST(unloadable_nodes) {
         {"own_twice", "lanes", "own attribute 1 is there already: each is expected once"},
         {"own_of_schema", "source", "own attribute 0 has this name of the schema"},
         {"own_nameless", NULL, "own attribute 0 has no name"},
+        {"own_weights", EPCTX_WEIGHTS_ATTR, "has type 1 (FLOAT), STRING is expected"},
+        {"own_no_list", NULL, "there are 3 own attributes, and no list"},
     };
     /* Each fills in its way what it writes in the other mode. */
     static const char *const embeds[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",

@@ -212,7 +212,6 @@ static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *recor
 static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
                             const epctx_node *record, epctx_ort_ends ends, epctx_arena *arena,
                             parts *out) {
-    EPCTX_ORT_TRY(api->ort->Node_GetName(fused, &out->name));
     if (ends == EPCTX_ORT_ENDS_RECORD) {
         out->input_count = record->input_count;
         EPCTX_ORT_TRY(record_names(api, record->inputs, record->input_count, arena, &out->inputs));
@@ -234,22 +233,25 @@ epctx_node epctx_ort_context_node_own(const epctx_node *record) {
     return own;
 }
 
+static OrtStatus *check_node(const epctx_ort_api *api, const char *name, const epctx_node *record,
+                             const epctx_epnode *node, epctx_arena *arena) {
+    epctx_epnode named = *node;
+    epctx_error error;
+    named.name = epctx_str_of(name);
+    return epctx_ort_status(
+        api, epctx_epnode_check(&named, record->attrs, record->attr_count, arena, &error), &error);
+}
+
 static OrtStatus *make_attrs(const epctx_ort_api *api, const epctx_node *record,
                              const epctx_epnode *node, epctx_arena *arena, parts *out) {
     epctx_attr attrs[EPCTX_EPNODE_ATTR_COUNT];
     const size_t count = epctx_epnode_attrs(node, attrs);
-    epctx_epnode named = *node;
-    epctx_error error;
-    size_t i;
-    named.name = epctx_str_of(out->name);
-    EPCTX_ORT_TRY(epctx_ort_status(
-        api, epctx_epnode_check(&named, record->attrs, record->attr_count, arena, &error), &error));
     if (record->attr_count > SIZE_MAX - count) return epctx_ort_no_memory(api);
     out->attrs =
         (OrtOpAttr **)epctx_arena_array(arena, count + record->attr_count, sizeof *out->attrs);
     if (!out->attrs) return epctx_ort_no_memory(api);
     for (; out->attr_count < count + record->attr_count; out->attr_count++) {
-        i = out->attr_count;
+        const size_t i = out->attr_count;
         EPCTX_ORT_TRY(make_attr(api, out->name, i < count ? &attrs[i] : &record->attrs[i - count],
                                 arena, &out->attrs[i]));
     }
@@ -263,7 +265,9 @@ OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode
     OrtStatus *status;
     size_t i;
     memset(&p, 0, sizeof p);
-    status = make_ends(api, fused, record, ends, arena, &p);
+    status = api->ort->Node_GetName(fused, &p.name);
+    if (!status) status = check_node(api, p.name, record, node, arena);
+    if (!status) status = make_ends(api, fused, record, ends, arena, &p);
     if (!status) status = make_attrs(api, record, node, arena, &p);
     if (!status) {
         status = api->editor->CreateNode(

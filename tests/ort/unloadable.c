@@ -40,14 +40,19 @@ epctx_node __wrap_epctx_ort_context_node_own(const epctx_node *record) {
         {.name = {"lanes", 5}, .type = EPCTX_ATTR_INT, .i = 2},
         {.name = {"source", 6}, .type = EPCTX_ATTR_STRING, .s = {"another", 7}},
         {.name = {"", 0}, .type = EPCTX_ATTR_INT, .i = 3},
+        {.name = {EPCTX_WEIGHTS_ATTR, sizeof EPCTX_WEIGHTS_ATTR - 1}, .type = EPCTX_ATTR_FLOAT},
     };
-    const char *const names[] = {"own_twice", "own_of_schema", "own_nameless"};
+    const char *const names[] = {"own_twice", "own_of_schema", "own_nameless", "own_weights"};
     epctx_node own = __real_epctx_ort_context_node_own(record);
     size_t i;
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (!wished(names[i])) continue;
         own.attrs = &wrong[i == 0 ? 0 : i + 1];
         own.attr_count = i == 0 ? 2 : 1;
+    }
+    if (wished("own_no_list")) {
+        own.attrs = NULL;
+        own.attr_count = 3;
     }
     return own;
 }
