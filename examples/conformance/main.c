@@ -226,8 +226,9 @@ static void begin_experiment(board *b, const experiment *e, int model) {
     b->experiment = e->name;
     b->model = model;
     b->returned = b->platform = false;
-    b->judging[0] = b->gave_up[0] = b->again[0] = '\0';
+    b->judging[0] = b->gave_up[0] = '\0';
     b->sessions = 0;
+    memset(&b->last, 0, sizeof b->last);
     b->step = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }
@@ -243,6 +244,7 @@ static void try_experiment(trial *t, const experiment *e, int model, const char 
     snprintf(t->folder, sizeof t->folder, "%s/work", base);
     snprintf(log, sizeof log, "%s/log", base);
     make_folder(t->folder);
+    forget_sessions(t);
     fflush(NULL);
     child = fork();
     if (child == 0) run_experiment(t, e, log);
@@ -251,6 +253,7 @@ static void try_experiment(trial *t, const experiment *e, int model, const char 
     if (!t->board->returned) print_log(e, log);
     remove(log);
     remove_tree(t->folder);
+    forget_sessions(t);
 }
 
 /* Each model of the user has a process, and a verdict, of its own. */
@@ -509,6 +512,8 @@ static bool open_keep(trial *t) {
         return refuse(t->wanted.keep, strerror(errno));
     t->wanted.keep = real;
     t->seen = note_session;
+    t->done = note_end;
+    t->ran = note_run;
     t->failed = keep_failure;
     return true;
 }
