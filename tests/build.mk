@@ -261,6 +261,7 @@ build/$(1)epctx-conformance: $(patsubst %.c,build/$(1)obj/%.o, \
 
 build/$(1)obj/examples/epctx/main.o: build/cli_libs
 build/$(1)obj/examples/epctx/commands/view.o: build/view_page.h
+build/$(1)obj/examples/conformance/keep.o: build/again.h
 build/$(1)obj/examples/epctx/facts/facts.o: build/facts_table.h
 # What `make install` has to know later.
 build/$(1)config: force
@@ -360,6 +361,11 @@ VIEW_PAGE := $(addprefix examples/epctx/view/,embed.sh page.html page.css page.j
 build/view_page.h: $(VIEW_PAGE)
 	@mkdir -p $(@D)
 	sh $< >$@
+
+# What the suite puts in front of each program that shows a failure again.
+build/again.h: examples/epctx/view/embed.sh examples/conformance/again.py
+	@mkdir -p $(@D)
+	sh $< again_begin <$(word 2,$^) >$@
 
 # The peer is C++.
 build/tests/bench_protobuf: tests/bench_protobuf.cc build/libepctx.a epctx.h | deps-bench

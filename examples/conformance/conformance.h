@@ -83,6 +83,18 @@ typedef struct fact {
     char name[80], text[120];
 } fact;
 
+/* What keep.c knows of a session, or compilation, and its last run. */
+typedef enum session_end { END_DIED, END_REFUSED, END_DONE } session_end;
+typedef enum run_end { RUN_NONE, RUN_WRONG, RUN_RIGHT } run_end;
+typedef struct last_session {
+    session_end end;
+    run_end run;
+    int code;       /* ORT's, */
+    char said[600]; /* and its message */
+    char more[80];  /* what the kept program cannot do; "" */
+    size_t blobs;   /* kept beside it */
+} last_session;
+
 typedef struct board {
     ep_facts ep;
     size_t count;
@@ -97,9 +109,9 @@ typedef struct board {
     char judging[32];  /* the rule that a crash would break */
     char doing[300];   /* and what the EP is asked to do */
     char gave_up[600]; /* why the rest of it is not applicable; "" */
-    char again[8000];  /* the last session, in Python, if failures are kept */
-    size_t sessions;   /* and compilations that it has made */
-    bool platform;     /* the EP has said that this machine cannot do what it was asked */
+    size_t sessions; /* and compilations that it has made; of the last one, if failures are kept: */
+    last_session last;
+    bool platform; /* the EP has said that this machine cannot do what it was asked */
     /* What others need: */
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
     const char *hung_in; /* that experiment */
@@ -130,6 +142,8 @@ typedef struct trial {
     char folder[PATH_MAX + 24]; /* of the experiment */
     /* What keep.c does with sessions and failures; NULL: nothing is kept. */
     void (*seen)(const ort_spec *spec, const ort_output *to);
+    void (*done)(const ort_spec *spec, bool ok);
+    void (*ran)(const struct trial *t, const char *reference, uint32_t seed, bool ok);
     void (*failed)(const struct trial *t, const char *rule_id, const char *text);
     board *board; /* shared with main.c's process */
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
@@ -319,7 +333,7 @@ bool sessions_leave(const ort_spec *spec, bool opens, size_t count, remains *out
 void judge_left(trial *t, const char *what, const ort_spec *ours, bool opens, const ort_spec *cpu,
                 size_t count);
 /* Runs `session` and the CPU EP alone on `reference`, with the same inputs. */
-bool equals_cpu(OrtSession *session, const char *reference, uint32_t seed);
+bool equals_cpu(const trial *t, OrtSession *session, const char *reference, uint32_t seed);
 /* A session from the spec gives what the CPU EP gives for `reference`. */
 bool runs_as(const ort_spec *spec, const char *reference);
 
@@ -337,13 +351,44 @@ bool binary_of(const char *model, const char *folder, char *out, size_t size);
 bool change_attr(const char *from, const char *to, const char *attr, const char *value,
                  size_t size);
 
-/* ------------------------------------------------------------- what is kept */
+/* ---------------------------------------------------- callbacks for context data */
 
-/* Notes it in the board; ort_spec.seen. */
-void note_session(const ort_spec *spec, const ort_output *to);
-/* For ort_output.more: the write callback for context data of buffers.c. */
+enum { MOST_KEYS = 16, KEY = 1024, SPARE = 1 << 20 };
+
+typedef struct stored_data {
+    char key[KEY];
+    uint8_t *data;
+    size_t size, reads;
+} stored_data;
+
+/* What the application has behind its callbacks. */
+typedef struct store {
+    stored_data list[MOST_KEYS];
+    size_t count, writes, reads;
+    char asked[KEY];   /* the last key */
+    OrtErrorCode code; /* ORT_OK, or both callbacks fail */
+    const char *text;  /* with these words */
+    size_t spare;      /* bytes that a read callback allocates and does not tell of */
+} store;
+
+void store_free(store *s);
+stored_data *store_find(store *s, const char *key, size_t length); /* NULL: there is none */
+bool store_keep(store *s, const char *key, const void *data, size_t size);
+/* For ort_spec.more and ort_output.more, with a store. */
+void set_reader(OrtSessionOptions *options, void *user);
 void set_writer(OrtModelCompilationOptions *options, void *user);
 
+/* ------------------------------------------------------------- what is kept */
+
+/* What ORT said, for the board. */
+void note_answer(const trial *t, bool ok);
+/* trial.seen, .done and .ran: they write down, beside the experiment's folder, what again.py does,
+ * and put what came of it onto the board. */
+void note_session(const ort_spec *spec, const ort_output *to);
+void note_end(const ort_spec *spec, bool ok);
+void note_run(const trial *t, const char *reference, uint32_t seed, bool ok);
+/* At the beginning and the end of an experiment. */
+void forget_sessions(const trial *t);
 /* request.keep gets a folder of the rule's name: the experiment's files and again.py. */
 void keep_failure(const trial *t, const char *rule_id, const char *text);
 

@@ -226,8 +226,9 @@ static void begin_experiment(board *b, const experiment *e, int model) {
     b->experiment = e->name;
     b->model = model;
     b->returned = b->platform = false;
-    b->judging[0] = b->gave_up[0] = b->again[0] = '\0';
+    b->judging[0] = b->gave_up[0] = '\0';
     b->sessions = 0;
+    memset(&b->last, 0, sizeof b->last);
     b->step = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }
@@ -243,6 +244,7 @@ static void try_experiment(trial *t, const experiment *e, int model, const char 
     snprintf(t->folder, sizeof t->folder, "%s/work", base);
     snprintf(log, sizeof log, "%s/log", base);
     make_folder(t->folder);
+    forget_sessions(t);
     fflush(NULL);
     child = fork();
     if (child == 0) run_experiment(t, e, log);
@@ -251,6 +253,7 @@ static void try_experiment(trial *t, const experiment *e, int model, const char 
     if (!t->board->returned) print_log(e, log);
     remove(log);
     remove_tree(t->folder);
+    forget_sessions(t);
 }
 
 /* Each model of the user has a process, and a verdict, of its own. */
@@ -408,8 +411,8 @@ static bool find_ort(char *out, size_t size) {
 }
 
 /* Without ORT nothing can be said about the EP. */
-static bool has_ort(void) {
-    char path[PATH_MAX], inside[2 * PATH_MAX], real[PATH_MAX];
+static bool has_ort(const trial *t) {
+    char path[PATH_MAX], inside[2 * PATH_MAX], real[PATH_MAX], why[80];
     const char *given = path;
     struct stat there;
     int status = 0;
@@ -425,7 +428,7 @@ static bool has_ort(void) {
     fflush(NULL);
     child = fork();
     if (child == 0) {
-        const bool ok = ort_open(false) && ort_version >= 24;
+        const bool ok = setpgid(0, 0) == 0 && ort_open(false) && ort_version >= 24;
         if (!ok) {
             fprintf(stderr, "epctx-conformance: %s\n",
                     *ort_text ? ort_text : "needs ONNX Runtime 1.24 or newer");
@@ -433,7 +436,9 @@ static bool has_ort(void) {
         fflush(NULL);
         _exit(ok ? 0 : 2);
     }
-    return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+    if (child > 0 && wait_for(t, child, "", &status)) return status == 0;
+    snprintf(why, sizeof why, "it did not load within %g seconds", t->wanted.time_limit);
+    return !is_stopped() && refuse(given, why);
 }
 
 /* What stands there stays until the report is complete. Only tries, without `data`: a run is too
@@ -509,6 +514,8 @@ static bool open_keep(trial *t) {
         return refuse(t->wanted.keep, strerror(errno));
     t->wanted.keep = real;
     t->seen = note_session;
+    t->done = note_end;
+    t->ran = note_run;
     t->failed = keep_failure;
     return true;
 }
@@ -517,22 +524,20 @@ static bool open_keep(trial *t) {
 static int try_and_report(trial *t, const command *c) {
     const char *tmp = getenv("TMPDIR");
     char base[PATH_MAX];
+    bool found;
     snprintf(base, sizeof base, "%s/epctx_conformance_XXXXXX", tmp && *tmp ? tmp : "/tmp");
     t->board = (board *)mmap(NULL, sizeof *t->board, PROT_READ | PROT_WRITE,
                              MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    hold_signals(SIG_BLOCK); /* before there is anything to leave behind */
     if (t->board == MAP_FAILED || !mkdtemp(base)) {
         fprintf(stderr, "epctx-conformance: %s: %s\n", base, strerror(errno));
         return NO_RUN;
     }
-    if (!has_ort()) {
-        remove_tree(base);
-        return NO_RUN;
-    }
-    hold_signals(SIG_BLOCK);
-    try_all(t, c->only, base);
+    found = has_ort(t);
+    if (found) try_all(t, c->only, base);
     remove_tree(base);
     hold_signals(SIG_UNBLOCK); /* the end, if one of them waits */
-    return report(t, c);
+    return found ? report(t, c) : NO_RUN;
 }
 
 static bool can_write(const command *c) {

@@ -115,7 +115,7 @@ static void put_rule(const trial *t, FILE *out, size_t i, size_t root) {
     again_of(t, i, o.verdict, again);
     if (*again)
         fprintf(out,
-                "                without the suite, where Python has onnxruntime: python3 %s\n",
+                "                without the suite, by a Python with numpy and onnxruntime: %s\n",
                 again);
     if (i == root) fputs("                begin here: other failures may follow from it\n", out);
 }

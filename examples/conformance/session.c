@@ -107,7 +107,7 @@ static void judge_refusal(trial *t, const attempts *a) {
     }
     if (strstr(a->first_refusal, "creating execution provider")) ids = "PLG-032";
     if (strstr(a->first_refusal, "ort_version_supported")) ids = "PLG-006 PLG-032";
-    if (a->refused.seen) a->refused.seen(&a->refused, NULL);
+    if (a->refused.seen) session_opens(&a->refused); /* what is kept ends with it */
     judge(t, ids, false, "%s%s",
           a->opened ? ""
                     : "no session can be created, whatever the "
@@ -405,7 +405,7 @@ static void jit(trial *t) {
         return;
     check_claims(t, session);
     judging(t, "PLG-009", "a run");
-    judge(t, "PLG-009 PLG-072", equals_cpu(session, model, 3),
+    judge(t, "PLG-009 PLG-072", equals_cpu(t, session, model, 3),
           "outputs differ from the CPU EP's: %s", ort_text);
     judging(t, "PLG-033", "the end of the session");
     ort->ReleaseSession(session);
@@ -446,7 +446,8 @@ static void odd_models(trial *t) {
                    "model '%s': expected a session, found %s", model_names[kind], t->answer))
             continue;
         judging(t, "PLG-009", "model '%s', a run", model_names[kind]);
-        if (judge(t, "PLG-009", equals_cpu(session, model, 1) && equals_cpu(session, model, 2),
+        if (judge(t, "PLG-009",
+                  equals_cpu(t, session, model, 1) && equals_cpu(t, session, model, 2),
                   "model '%s': expected the CPU EP's outputs, found %s", model_names[kind],
                   t->answer))
             holds(t, "PLG-005");
@@ -496,11 +497,12 @@ static void two_sessions(trial *t, const char *model, bool first_ends_first) {
         if (!judge(t, "PLG-032", ort_session(&spec, &sessions[i]),
                    "session %d of two at once: expected success, found %s", i + 1, t->answer))
             return;
-    judge(t, "PLG-032", equals_cpu(sessions[0], model, 1) && equals_cpu(sessions[1], model, 2),
+    judge(t, "PLG-032",
+          equals_cpu(t, sessions[0], model, 1) && equals_cpu(t, sessions[1], model, 2),
           "two sessions at once: %s", ort_text);
     i = first_ends_first ? 0 : 1;
     ort->ReleaseSession(sessions[i]);
-    judge(t, "PLG-033", equals_cpu(sessions[1 - i], model, 3),
+    judge(t, "PLG-033", equals_cpu(t, sessions[1 - i], model, 3),
           "session %d after the other one's end: %s", 2 - i, ort_text);
     ort->ReleaseSession(sessions[1 - i]);
 }
@@ -596,7 +598,9 @@ static void *work(void *param) {
     pthread_mutex_unlock(w->gate);
     w->ok = true;
     if (!session) {
-        const ort_spec spec = spec_of(w->t, w->model);
+        ort_spec spec = spec_of(w->t, w->model);
+        spec.seen = NULL; /* in one thread only */
+        spec.done = NULL;
         w->ok = ort_session(&spec, &session);
     }
     for (i = 0; i < w->runs && w->ok; i++) {
@@ -1043,7 +1047,7 @@ static void dynamic_option(trial *t, const char *model) {
     else
         judge(t, "PLG-016", *ort_text != '\0',
               "the refusal of an unknown dynamic option has no text");
-    judge(t, "PLG-016", equals_cpu(session, model, 1), "after an unknown dynamic option: %s",
+    judge(t, "PLG-016", equals_cpu(t, session, model, 1), "after an unknown dynamic option: %s",
           ort_text);
     ort->ReleaseSession(session);
 }
@@ -1417,12 +1421,12 @@ static void layout(trial *t) {
         judge(t, "PLG-008", false, "two nodes Conv that the EP claims: expected a run, found %s",
               t->answer);
     } else if (is_converted(session)) {
-        judge(t, "PLG-013 PLG-014 PLG-015", equals_cpu(session, model, 1),
+        judge(t, "PLG-013 PLG-014 PLG-015", equals_cpu(t, session, model, 1),
               "convolutions in NHWC: expected the CPU EP's outputs, found %s", t->answer);
     } else if (ort_assigned(session, t->board->ep.name) == 0) {
         does_not_apply(t, "PLG-013 PLG-014 PLG-015", "the EP claims no Conv, whatever its layout");
     } else {
-        judge(t, "PLG-013", equals_cpu(session, model, 1),
+        judge(t, "PLG-013", equals_cpu(t, session, model, 1),
               "convolutions in NCHW: expected the CPU EP's outputs, found %s", t->answer);
         does_not_apply(t, "PLG-014 PLG-015", "the EP prefers no other layout than NCHW");
     }

@@ -229,7 +229,7 @@ static void load_shared(trial *t) {
     if (!judge(t, "EPC-159 EPC-160 EPC-122 EPC-161", ort_session(&spec, &first),
                "the first session of two that share: expected success, found %s", t->answer))
         return;
-    judge(t, "EPC-162 EPC-161", equals_cpu(first, in_folder(t, "src/a.onnx"), 1),
+    judge(t, "EPC-162 EPC-161", equals_cpu(t, first, in_folder(t, "src/a.onnx"), 1),
           "the first session: %s", ort_text);
     remove(binary);
     spec = shared_spec(t, in_folder(t, "out/b_ctx.onnx"));
@@ -240,15 +240,15 @@ static void load_shared(trial *t) {
                t->answer))
         return;
     judging(t, "EPC-169", "runs of both");
-    judge(t, "EPC-164 EPC-161", equals_cpu(second, in_folder(t, "src/b.onnx"), 1),
+    judge(t, "EPC-164 EPC-161", equals_cpu(t, second, in_folder(t, "src/b.onnx"), 1),
           "the second session: %s", ort_text);
     judge(t, "EPC-169",
-          equals_cpu(first, in_folder(t, "src/a.onnx"), 2) &&
-              equals_cpu(second, in_folder(t, "src/b.onnx"), 2),
+          equals_cpu(t, first, in_folder(t, "src/a.onnx"), 2) &&
+              equals_cpu(t, second, in_folder(t, "src/b.onnx"), 2),
           "both sessions at once: %s", ort_text);
     judging(t, "EPC-168", "a run after the first session's end");
     ort->ReleaseSession(first);
-    judge(t, "EPC-167 EPC-168", equals_cpu(second, in_folder(t, "src/b.onnx"), 3),
+    judge(t, "EPC-167 EPC-168", equals_cpu(t, second, in_folder(t, "src/b.onnx"), 3),
           "the second session after the first one's end: %s", ort_text);
     ort->ReleaseSession(second);
 }
@@ -270,12 +270,12 @@ static void taken(trial *t) {
             judge(t, "EPC-166", i > 0, "the first session: %s", t->answer);
             continue;
         }
-        judge(t, "EPC-166", equals_cpu(sessions[i], in_folder(t, "src/a.onnx"), (uint32_t)i),
+        judge(t, "EPC-166", equals_cpu(t, sessions[i], in_folder(t, "src/a.onnx"), (uint32_t)i),
               "session %d of one model, sharing: %s", i + 1, ort_text);
     }
     for (i = 0; i < 3; i++) {
         if (!sessions[i]) continue;
-        judge(t, "EPC-166 EPC-168", equals_cpu(sessions[i], in_folder(t, "src/a.onnx"), 7),
+        judge(t, "EPC-166 EPC-168", equals_cpu(t, sessions[i], in_folder(t, "src/a.onnx"), 7),
               "session %d after the end of %d: %s", i + 1, i, ort_text);
         ort->ReleaseSession(sessions[i]);
     }
@@ -292,16 +292,16 @@ static void load_apart(trial *t) {
     spec = spec_of(t, in_folder(t, "out/b_ctx.onnx"));
     judge(t, "EPC-158 EPC-053",
           ort_session(&spec, &sessions[0]) &&
-              equals_cpu(sessions[0], in_folder(t, "src/b.onnx"), 1),
+              equals_cpu(t, sessions[0], in_folder(t, "src/b.onnx"), 1),
           "a session of a shared binary without ep.share_ep_contexts: %s", t->answer);
     spec = spec_of(t, in_folder(t, "out/a_ctx.onnx"));
     judge(t, "EPC-158 EPC-053",
           ort_session(&spec, &sessions[1]) &&
-              equals_cpu(sessions[1], in_folder(t, "src/a.onnx"), 1),
+              equals_cpu(t, sessions[1], in_folder(t, "src/a.onnx"), 1),
           "another one: %s", t->answer);
     judging(t, "EPC-167", "the end of sessions in reverse order");
     if (sessions[1]) ort->ReleaseSession(sessions[1]);
-    judge(t, "EPC-167", sessions[0] && equals_cpu(sessions[0], in_folder(t, "src/b.onnx"), 2),
+    judge(t, "EPC-167", sessions[0] && equals_cpu(t, sessions[0], in_folder(t, "src/b.onnx"), 2),
           "the first session after the second one's end: %s", ort_text);
     if (sessions[0]) ort->ReleaseSession(sessions[0]);
 }

@@ -165,7 +165,7 @@ static void try_model(trial *t, const char *source) {
     holds(t, "PLG-008");
     judging(t, "PLG-009", "a run of %.200s", source);
     allow(t, 1e-3);
-    judge(t, "PLG-009", equals_cpu(session, source, 1),
+    judge(t, "PLG-009", equals_cpu(t, session, source, 1),
           "%.60s: expected the CPU EP's outputs, found %s", short_name(source), t->answer);
     ort->ReleaseSession(session);
     if (!t->board->ep.contexts) return;

@@ -5,8 +5,10 @@
 
 For each EP that runs here (all of the document's, or these): the rules that fail are those with a
 section about it, the sums and the root are the table's, and the Python of each section, which knows
-nothing of epctx, says what it is said to say. Prints lines of a test script.
+nothing of epctx, says what it is said to say, with the values of NAME, EP and OPTIONS that the
+document gives. Prints lines of a test script.
 """
+import ast
 import json
 import os
 import re
@@ -20,6 +22,7 @@ DOCUMENT = "examples/conformance/verdicts.md"
 LIMIT = 900
 SECTION = re.compile(r"^### ((?:EPC|PLG|API)-\d+): (.+?)\n(.*?)(?=^##)", re.M | re.S)
 CODE = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
+VALUES = re.compile(r"^\| ([\w-]+) \| `(\w+)` \| `(\w+)` \| `({.*})` \|$", re.M)
 ROW = re.compile(r"^\| ([\w-]+) \|[^|]*\| (\d+) \| (\d+) \| ((?:EPC|PLG|API)-\d+) \|$", re.M)
 
 
@@ -39,6 +42,12 @@ def conformance(program, ep, work):
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=log, check=False,
                               timeout=LIMIT)
     return json.loads(done.stdout)
+
+
+def values_of(ep):
+    """What the Python gets, as the document tells it: the paths are the reader's."""
+    home = os.path.dirname(ep.library)
+    return (ep.registers, ep.name, {k: v.replace(home, "/path/to") for k, v in ep.options.items()})
 
 
 def python_says(ep, code, work):
@@ -65,13 +74,15 @@ def try_section(ep, prelude, section, work):
     return report(name, "" if said[1] in text else f"expected '{said[1]}', found {text[-300:]!r}")
 
 
-def try_ep(ep, row, sections, prelude, program, work):
+def try_ep(ep, row, values, sections, prelude, program, work):
     """How many cases failed."""
+    wrong = "" if values == values_of(ep) else f"expected {values}, found {values_of(ep)}"
+    count = report(f"verdicts {ep.id}: NAME, EP and OPTIONS", wrong)
     found = conformance(program, ep, work)
     failed = sorted(r["rule"] for r in found["rules"] if r["verdict"] == "failed")
     argued = sorted(section[0] for section in sections)
     wrong = "" if failed == argued else f"failed {failed}, argued {argued}"
-    count = report(f"verdicts {ep.id}: each failure is argued", wrong)
+    count += report(f"verdicts {ep.id}: each failure is argued", wrong)
     seen = (str(found["passed"]), str(found["failed"]), found["root"])
     wrong = "" if seen == row else f"expected {row}, found {seen}"
     count += report(f"verdicts {ep.id}: sums and root", wrong)
@@ -83,11 +94,14 @@ def main():
     with open(DOCUMENT, encoding="utf-8") as file:
         text = file.read()
     rows = {row[0]: row[1:] for row in ROW.findall(text)}
+    values = {ident: (name, ep, ast.literal_eval(options))
+              for ident, name, ep, options in VALUES.findall(text)}
     sections = SECTION.findall(text)
     prelude = CODE.search(text)[1]
     named = {ident for _, names, _ in sections for ident in names.split(", ")}
     failed = report("verdicts: each EP has a row and a section",
-                    "" if named == set(rows) else f"{sorted(named)} and {sorted(rows)}")
+                    "" if named == set(rows) == set(values) else
+                    f"{sorted(named)}, {sorted(rows)} and {sorted(values)}")
     os.makedirs(work)
     lab = bench.Bench(tool, work, True)
     for ep in eps.ALL:
@@ -97,8 +111,8 @@ def main():
         if missing:
             print(f"skip verdicts of {ep.id}: {missing}")
             continue
-        failed += try_ep(ep, rows[ep.id], [s for s in sections if ep.id in s[1].split(", ")],
-                         prelude, program, work)
+        about = [s for s in sections if ep.id in s[1].split(", ")]
+        failed += try_ep(ep, rows[ep.id], values[ep.id], about, prelude, program, work)
     sys.exit(1 if failed else 0)
 
 

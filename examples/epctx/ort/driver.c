@@ -295,6 +295,7 @@ bool ort_session(const ort_spec *spec, OrtSession **out) {
                                                              options, out));
     }
     if (options) ort->ReleaseSessionOptions(options);
+    if (spec->done) spec->done(spec, ok);
     return ok;
 }
 
@@ -575,6 +576,7 @@ bool ort_compile_model(const ort_spec *spec, ort_output *out) {
         allocator->Free(allocator, buffer);
     }
     if (mo) ort_compile->ReleaseModelCompilationOptions(mo);
+    if (spec->done) spec->done(spec, ok);
     return ok;
 }
 

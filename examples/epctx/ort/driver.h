@@ -83,7 +83,8 @@ typedef struct ort_spec {
     void *user;                                           /* of `more` */
     /* Told of each session, and of each compilation (`to`), before it is made. */
     void (*seen)(const struct ort_spec *spec, const struct ort_output *to);
-    void *seen_by;
+    void (*done)(const struct ort_spec *spec, bool ok); /* and when it is there, or not */
+    void *seen_by;                                      /* of both */
     bool plain;                          /* the graph as it is: no optimization by ORT */
     const GraphOptimizationLevel *level; /* another one; NULL: ORT's default */
     int threads;                         /* 0: one, -1: as many as ORT likes */

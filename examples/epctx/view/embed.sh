@@ -1,6 +1,7 @@
 #!/bin/sh
-# Prints view_page.h, the page of `epctx view` as bytes for a C compiler: what stands before the
-# model's JSON and what stands after it. The page's policy names style and script by their hashes.
+# Prints C arrays of bytes: with NAME that of standard input, else view_page.h, the page of
+# `epctx view`: what stands before the model's JSON and what stands after it. The page's policy
+# names style and script by their hashes.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -34,6 +35,10 @@ array() {
     od -An -v -tu1 | sed 's/^ *//; s/  */,/g; s/$/,/'
     echo "};"
 }
+if [ $# -gt 0 ]; then
+    array "$1"
+    exit
+fi
 
 style=$(csp_hash page.css)
 script=$(csp_hash page.js)
