@@ -34,13 +34,15 @@ NANOPB_LIBS ?= -lprotobuf-nanopb
 EPCTX_CACHE ?= $(CURDIR)/build/deps
 export CC CXX NANOPB_CFLAGS NANOPB_LIBS EPCTX_CACHE
 # Only these goals install what is missing: a plain build never changes the system.
-INSTALLING := demo test check bench plugin conformance matrix vendors deb amalgamate docs web lint format \
+INSTALLING := demo test check bench plugin conformance matrix vendors deb amalgamate docs web \
+              lint format \
               mutate guards size coverage fuzz fetch deps-% %-programs
 ifeq ($(filter $(INSTALLING),$(MAKECMDGOALS)),)
 EPCTX_OFFLINE ?= 1
 endif
 # A variable that is not set would be exported as an empty string.
-$(foreach v,ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE PYTHON,$(if $($(v)),$(eval export $(v))))
+EXPORTED := ORT_HOME ORT_INCLUDE EPCTX_TEST_MODELS EPCTX_NO_PACKAGE EPCTX_OFFLINE PYTHON
+$(foreach v,$(EXPORTED),$(if $($(v)),$(eval export $(v))))
 
 # Without a -j of the caller's: all cores. A `make` below ours shares its jobs.
 ifeq ($(filter -j%,$(MAKEFLAGS))$(MAKELEVEL:0=),)
@@ -113,7 +115,8 @@ test-programs: deps-test $(QUICK_PROGRAMS)
 ## check    lint; all tests, optimised and sanitized; compile matrix, fuzzers, other processors
 check:
 	@$(ALONE) $(MAKE) --no-print-directory check-programs
-	@TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} tests/run tests/lint.sh $(TEST_SCRIPTS) $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS)) \
+	@TEST_TIMEOUT=$${TEST_TIMEOUT:-1800} tests/run tests/lint.sh $(TEST_SCRIPTS) \
+	    $(PLUGIN_TESTS) $(call tests_of,$(PLATFORMS)) \
 	    $(TSAN_TESTS) $(ASAN_TESTS) $(TESTS)
 check-programs: deps-check programs $(FUZZERS) $(foreach k,$(PLUGIN_KINDS),$(PLUGINS:%=$(k)/%)) \
                 $(PLUGIN_TESTS) $(call programs_of,$(PLATFORMS)) build/encrypted build/asan/encrypted \
@@ -174,7 +177,8 @@ DEPS := demo test check bench plugin matrix vendors deb nanopb docs web lint
 .PHONY: deps-build $(DEPS:%=deps-%)
 # Compiler and tools come first: what is missing is said before anything is installed.
 deps-build:
-	@sh tests/deps.sh build $(filter demo test check bench plugin matrix vendors deb,$(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
+	@sh tests/deps.sh build $(filter demo test check bench plugin matrix vendors deb,\
+	    $(patsubst conformance,plugin,$(MAKECMDGOALS:%-programs=%)))
 # These need no compiler.
 $(filter-out deps-nanopb deps-docs deps-web deps-lint,$(DEPS:%=deps-%)): deps-build
 $(DEPS:%=deps-%): deps-%:

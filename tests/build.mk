@@ -1,5 +1,18 @@
 # How each kind of build is made: plain, quick, sanitized, for coverage, for fuzzers, for other
 # processors and systems; and the goals of those who work on epctx. The Makefile includes it.
+#
+# kind          in                compiled                           for
+# plain         build/            CFLAGS, -O2; tests at -O1          the tool, the library, make check
+# quick         build/quick/      -O0, the headers at -O1            make test
+# quick/asan    build/quick/asan/ ASan + UBSan, -O0                  make test: hostile bytes
+# asan          build/asan/       ASan + UBSan, -O1                  make check
+# tsan          build/tsan/       ThreadSanitizer, -O1               make check: threads, plugin
+# coverage      build/coverage/   --coverage, -O0                    make coverage
+# fuzz          build/fuzz/       clang, libFuzzer, ASan + UBSan     make fuzz, make check
+# PLATFORM      build/PLATFORM/   a cross compiler, mostly static    other processors, Windows
+#
+# Each kind calls `rules` (objects, library, tests), `with_ort` (what includes ONNX Runtime's
+# headers) and `plugins` (EPs), another processor `platform`.
 
 # Of objects of tests, unless someone asks for other flags.
 TEST_LEVEL := $(if $(filter file,$(origin CFLAGS)),-O1)
@@ -8,8 +21,8 @@ FUZZ_SECONDS ?= $(if $(filter fuzz,$(MAKECMDGOALS)),30,8)
 export FUZZ_SECONDS
 # -O1: at -O2 gcc removes some of the wrong accesses that are to be found. -g1: sanitizers name
 # lines, and where every variable is at -O1 takes gcc half as long again to write down.
-# Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails each
-# allocation in turn meets them all.
+# Every piece of an arena is an allocation of its own: an overrun is seen, and a test that fails
+# each allocation in turn meets them all.
 PIECES   = -DEPCTX_ARENA_BLOCK=0
 # gcc's "undefined" leaves out casts of floats that no integer can hold.
 SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all \
@@ -17,7 +30,8 @@ SANITIZE = -O1 -g1 -fsanitize=address,undefined,float-cast-overflow -fno-sanitiz
 
 # Where there are no libraries but nanopb, everything is static: without `epctx package`, and without
 # ONNX Runtime, which a static program cannot open.
-BARE_SOURCES := $(filter-out %/package.c $(filter-out %/anyep.c %/ep_library.c %/find.c %/places.c %/process.c \
+BARE_SOURCES := $(filter-out %/package.c \
+                  $(filter-out %/anyep.c %/ep_library.c %/find.c %/places.c %/process.c \
                   %/qnn.c %/qnn_read.c, $(wildcard examples/epctx/ort/*.c)), $(CLI_SOURCES))
 # What includes ONNX Runtime's headers is built by `make plugin` and for the tests only.
 ORT_TESTS    := tests/test_plugin.c $(wildcard tests/test_plugin_*.c)
@@ -25,8 +39,10 @@ TEST_SOURCES := $(filter-out $(ORT_TESTS),$(wildcard tests/test_*.c))
 FUZZ_SOURCES := $(wildcard fuzz/fuzz_*.c fuzz/fuzz_*.cc)
 # The fuzzers take longest, so they start first. Short programs end a run, lest one core waits.
 TEST_SCRIPTS := $(sort $(wildcard tests/test_*.sh))
-TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
-PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) libtoy_ep.so libtoy_oom_ep.so \
+TEST_SCRIPTS := $(filter %/test_fuzz.sh,$(TEST_SCRIPTS)) \
+                $(filter-out %/test_fuzz.sh,$(TEST_SCRIPTS))
+PLUGINS        := $(if $(wildcard epctx_npu.h),libepctx_ep.so libfive_ep.so) \
+                  libtoy_ep.so libtoy_oom_ep.so \
                   libmistaken_ep.so libbad_ep.so
 # tests/ort/unloadable.c stands before these.
 UNLOADABLE     := epctx_epnode_from_record epctx_ort_context_node_own
@@ -92,7 +108,8 @@ QUICK_PROGRAMS := build/quick/epctx build/quick/asan/epctx build/quick/encrypted
                   build/quick/epctx-conformance \
                   $(call replays_of,quick/asan) build/quick/asan/fuzz/fuzz_wire $(QUICK_WINDOWS)
 
-.PHONY: programs test-programs check-programs facts guide-tables vendors bench mutate size coverage analyze \
+.PHONY: programs test-programs check-programs facts guide-tables vendors bench mutate size \
+        coverage analyze \
         guards fuzz matrix format lint
 
 programs: $(if $(CLI_SOURCES),build/epctx build/asan/epctx) $(TESTS) $(ASAN_TESTS) $(TSAN_TESTS)
@@ -105,7 +122,8 @@ matrix: deps-plugin deps-matrix build/epctx build/tests/test_npu_kernels \
         $(WINDOWS_TESTS:%=build/windows/tests/%.exe) $(PLUGINS:lib%.so=build/windows/%.dll) \
         $(ORT_TESTS:tests/%.c=build/arm64/tests/%) $(PLUGINS:%=build/arm64/%)
 	@EPCTX_PLATFORMS="$(MORE_PLATFORMS)" TEST_TIMEOUT=$(or $(TEST_TIMEOUT),7200) tests/run \
-	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh tests/packages.sh \
+	    tests/fresh.sh tests/matrix.sh tests/test_platforms.sh tests/windows.sh tests/arm64.sh \
+	    tests/packages.sh \
 	    $(call tests_of,$(MORE_PLATFORMS))
 
 ## vendors  the bench: Qualcomm's and Intel's EPs judge what the tool writes and says
@@ -320,7 +338,8 @@ $(eval $(call rules,quick/asan/,$(COMPILE) $(SANITIZE) -O0 -g))
 $(eval $(call with_ort,quick/asan/,$(COMPILE) $(SANITIZE) -O0 -g))
 
 # What is to be optimised, and traced at -O1, is the library and the tool, not the tests, not even
-# where they bring an implementation to reach its insides. Kernels that a test brings are its subject.
+# where they bring an implementation to reach its insides. Kernels that a test brings are its
+# subject.
 build/obj/tests/%.o: TEST_CFLAGS = $(TEST_LEVEL)
 $(patsubst %,build/%/obj/tests/%.o,$(PLATFORMS) $(MORE_PLATFORMS)): TEST_CFLAGS = -O1
 build/asan/obj/tests/%.o: TEST_CFLAGS = -O0
@@ -343,7 +362,8 @@ $(eval $(call replay,quick/asan,$(COMPILE) $(SANITIZE) -O0 -g))
 # The fuzzers want clang; libFuzzer brings main().
 FUZZ_SANITIZE = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all \
                 -fsanitize-coverage-ignorelist=fuzz/uncovered.txt -DEPCTX_DEBUG
-$(eval $(call rules,fuzz/,clang $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)))
+FUZZ_COMPILE  = clang $(WARNINGS) -MMD -MP $(INCLUDE) $(NANOPB_CFLAGS) -O1 -g1 $(FUZZ_SANITIZE)
+$(eval $(call rules,fuzz/,$(FUZZ_COMPILE)))
 build/fuzz/obj/%.o: | deps-test
 
 # With another EPCTX_NO_PACKAGE than before the tool is built again.

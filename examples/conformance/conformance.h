@@ -166,9 +166,10 @@ typedef struct trial {
 
 /* An experiment names the rule, and what it does, before the EP can crash on it. */
 void judging(trial *t, const char *rule_id, const char *format, ...) LIKE_PRINTF(3, 4);
-/* `ids`: one or several, separated by blanks. True: passed, else the text says what was seen and
- * what was expected: the first of them has failed, once, and the others are not judged by what is
- * the same event. What the EP says to be the platform's is judged in no rule. Returns `ok`. */
+/* Notes a verdict on `ids`, one rule or several, separated by blanks: passed if `ok`, else failed
+ * with the text, which says what was expected and what was found. Of several only the first one
+ * fails, and the others are not judged: they saw the same event. What the EP says to be the platform's
+ * fault is judged in no rule. Returns `ok`. */
 bool judge(trial *t, const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(4, 5);
 void holds(trial *t, const char *ids);
 /* Passed, but users may be hurt. */

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdlib.h>
@@ -89,8 +88,7 @@ typedef struct package {
 } package;
 
 static bool no_memory(package *p) {
-    epctx_fail(&p->error, EPCTX_ERR_NOMEM, "out of memory");
-    return false;
+    return cli_no_memory(&p->error) == EPCTX_OK;
 }
 
 /* -- what goes in -- */
@@ -775,11 +773,6 @@ static bool write_all(package *p) {
            write_json(p, "manifest.json", NULL, put_manifest);
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
-    (void)st, (void)kind, (void)ftw;
-    return remove(path);
-}
-
 static bool stop_at_name(void *state, const char *name) {
     const bool own = strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
     *(bool *)state = own;
@@ -872,7 +865,7 @@ static bool fill_package(package *p, int home, int here) {
     if (fchdir(home) != 0) return fail_system(p, ".");
     good = good && name_package(p);
     if (!good && fchdir(here) == 0) {
-        nftw(".", remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        cli_remove_tree(".");
         if (fchdir(home) != 0 || rmdir(p->folder) != 0) return false;
     }
     return good;

@@ -72,10 +72,6 @@ typedef struct work {
     epctx_error *error;
 } work;
 
-static epctx_status no_memory(work *w) {
-    return epctx_fail(w->error, EPCTX_ERR_NOMEM, "out of memory");
-}
-
 /* -- the weights of a model -- */
 
 static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor, epctx_str name) {
@@ -88,7 +84,7 @@ static epctx_status add_item(work *w, uint32_t from, const epctx_tensor *tensor,
         item *more;
         w->item_room = w->item_room * 2 + 256;
         more = (item *)epctx_arena_array(&w->arena, w->item_room, sizeof *more);
-        if (more == NULL) return no_memory(w);
+        if (more == NULL) return cli_no_memory(w->error);
         if (w->item_count > 0) memcpy(more, w->items, w->item_count * sizeof *more);
         w->items = more;
     }
@@ -112,7 +108,7 @@ static epctx_status add_binary(work *w, uint32_t from, epctx_str name, epctx_spa
         epctx_tensor *tensor = (epctx_tensor *)epctx_arena_alloc(&w->arena, sizeof *tensor);
         int64_t *dims = (int64_t *)epctx_arena_alloc(&w->arena, sizeof *dims);
         char *text = (char *)epctx_arena_alloc(&w->arena, room);
-        if (tensor == NULL || dims == NULL || text == NULL) return no_memory(w);
+        if (tensor == NULL || dims == NULL || text == NULL) return cli_no_memory(w->error);
         snprintf(text, room, "%.*s:%" PRIu32, (int)name.size, name.data, i);
         dims[0] = (int64_t)(weight.size / elem);
         tensor->rank = 1;
@@ -136,7 +132,7 @@ static epctx_status add_context(work *w, uint32_t from, const epctx_epnode *node
         return add_binary(w, from, node->name, bytes);
     }
     b = (binary *)epctx_arena_alloc(&w->arena, sizeof *b);
-    if (b == NULL) return no_memory(w);
+    if (b == NULL) return cli_no_memory(w->error);
     status = epctx_path_map(epctx_io_files(), folder, node->ep_cache_context, cli_path_flags(),
                             &b->mapping, NULL, w->error);
     if (status != EPCTX_OK) return status;
@@ -214,7 +210,7 @@ static epctx_status share(work *w) {
     opts.fetch_fn = fetch;
     opts.user = w;
     w->places = (place *)epctx_arena_array(&w->arena, w->item_count, sizeof *w->places);
-    if (w->places == NULL) return no_memory(w);
+    if (w->places == NULL) return cli_no_memory(w->error);
     status = epctx_weights_init(&w->table, &opts, w->error);
     for (i = 0; status == EPCTX_OK && i < w->item_count; i++) {
         item *it = &w->items[i];
@@ -267,14 +263,14 @@ static epctx_status shape_key(work *w, epctx_map *counts, uint32_t index, epctx_
     char *text = (char *)epctx_arena_alloc(&w->arena, sizeof t->elem_type + dims + 4);
     uint32_t ordinal;
     epctx_str shape;
-    if (text == NULL) return no_memory(w);
+    if (text == NULL) return cli_no_memory(w->error);
     memcpy(text, &t->elem_type, sizeof t->elem_type);
     if (dims > 0) memcpy(text + sizeof t->elem_type, t->dims, dims);
     shape.data = text;
     shape.size = sizeof t->elem_type + dims;
     ordinal = epctx_map_get(counts, shape);
     ordinal = ordinal == EPCTX_MAP_NONE ? 0 : ordinal + 1;
-    if (epctx_map_put(counts, shape, ordinal) != EPCTX_OK) return no_memory(w);
+    if (epctx_map_put(counts, shape, ordinal) != EPCTX_OK) return cli_no_memory(w->error);
     memcpy(text + shape.size, &ordinal, 4);
     key->data = text;
     key->size = shape.size + 4;
@@ -313,10 +309,10 @@ static epctx_status remember(work *w, uint32_t index, epctx_str key) {
     const item *it = &w->items[index];
     if (epctx_map_get(&w->names, it->name) == EPCTX_MAP_NONE &&
         epctx_map_put(&w->names, it->name, index) != EPCTX_OK)
-        return no_memory(w);
+        return cli_no_memory(w->error);
     if (epctx_map_get(&w->shapes, key) == EPCTX_MAP_NONE &&
         epctx_map_put(&w->shapes, key, index) != EPCTX_OK)
-        return no_memory(w);
+        return cli_no_memory(w->error);
     return EPCTX_OK;
 }
 
@@ -334,7 +330,7 @@ static epctx_status find_misses(work *w) {
     epctx_status status = EPCTX_OK;
     uint32_t i, k, end;
     w->misses = (near_miss *)epctx_arena_array(&w->arena, w->item_count, sizeof *w->misses);
-    if (keys == NULL || w->misses == NULL) return no_memory(w);
+    if (keys == NULL || w->misses == NULL) return cli_no_memory(w->error);
     epctx_map_init(&w->names, &w->arena);
     epctx_map_init(&w->shapes, &w->arena);
     for (i = 0; status == EPCTX_OK && i < w->item_count; i = end) {
@@ -483,7 +479,7 @@ static int weights(const char *const *files, size_t count, bool json) {
     epctx_arena_init(&w.arena, NULL);
     w.sources = (source *)epctx_arena_array(&w.arena, count, sizeof *w.sources);
     w.source_count = w.sources != NULL ? count : 0;
-    if (w.sources == NULL) status = no_memory(&w);
+    if (w.sources == NULL) status = cli_no_memory(w.error);
     for (i = 0; status == EPCTX_OK && i < count; i++) {
         w.sources[i].file = files[i];
         status = add_source(&w, (uint32_t)i);

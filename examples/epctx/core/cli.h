@@ -77,6 +77,8 @@ epctx_status cli_open(epctx_model *model, const char *file, epctx_error *error);
 int cli_fail(const epctx_error *error);
 /* cli_fail with " (<cure>)" behind the message: what helps. */
 CLI_FORMAT(2) int cli_fail_cure(const epctx_error *error, const char *format, ...);
+/* Fills `error` with EPCTX_ERR_NOMEM and returns that. */
+epctx_status cli_no_memory(epctx_error *error);
 /* cli_fail with a text as of printf. */
 CLI_FORMAT(1) int cli_fail_text(const char *format, ...);
 /* cli_fail_text for a wrong command line; returns CLI_USAGE. */
@@ -173,6 +175,10 @@ const epctx_io *cli_io(void);
 /* For dry runs: whether a file or folder `path` can be made, or replaced through links. Errors: IO
  * (the folder may not be written). */
 epctx_status cli_writable(const char *path, epctx_error *error);
+
+/* Removes a folder with all that is in it, also folders that may not be written; no link is
+ * followed. Of "." only what is in it. */
+void cli_remove_tree(const char *path);
 
 /* For epctx_hooks: what was read leaves memory, if a file that cli_io mapped is there. */
 void cli_spent(void *user, const void *data, size_t size);

@@ -91,6 +91,10 @@ static int fail(const epctx_error *error, const char *cure) {
     return CLI_FAILED;
 }
 
+epctx_status cli_no_memory(epctx_error *error) {
+    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
+}
+
 int cli_fail(const epctx_error *error) {
     return fail(error, NULL);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,6 +277,16 @@ epctx_status cli_writable(const char *path, epctx_error *error) {
         epctx_blame(error, path, NULL, NULL);
     }
     return status;
+}
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
+    (void)st, (void)ftw;
+    if (kind == FTW_DNR || kind == FTW_D || kind == FTW_DP) chmod(path, 0700);
+    return remove(path) != 0 && kind == FTW_D;
+}
+
+void cli_remove_tree(const char *path) {
+    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* -- files that are no models -- */

@@ -6,10 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static epctx_status no_memory(epctx_error *error) {
-    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-}
-
 static epctx_status warn(report *out, const epctx_error *what, epctx_error *error) {
     const char *message = what->message;
     char *copy;
@@ -17,13 +13,13 @@ static epctx_status warn(report *out, const epctx_error *what, epctx_error *erro
         size_t room = out->warning_room * 2 + 8;
         const char **more =
             (const char **)epctx_arena_array(&out->arena, room, sizeof(const char *));
-        if (more == NULL) return no_memory(error);
+        if (more == NULL) return cli_no_memory(error);
         if (out->warning_count > 0) memcpy(more, out->warnings, out->warning_count * sizeof *more);
         out->warnings = more;
         out->warning_room = room;
     }
     copy = epctx_arena_copy(&out->arena, epctx_str_of(message));
-    if (copy == NULL) return no_memory(error);
+    if (copy == NULL) return cli_no_memory(error);
     out->warnings[out->warning_count++] = copy;
     return EPCTX_OK;
 }
@@ -66,7 +62,7 @@ static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view
                              epctx_error *error) {
     epctx_str name = op_name(out, node);
     uint32_t at;
-    if (name.data == NULL && name.size > 0) return no_memory(error);
+    if (name.data == NULL && name.size > 0) return cli_no_memory(error);
     at = epctx_map_get(seen, name);
     out->cpu_nodes++;
     if (at != EPCTX_MAP_NONE) {
@@ -76,7 +72,7 @@ static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view
     if (out->op_count == out->op_room) {
         size_t room = out->op_room * 2 + 16;
         report_op *more = (report_op *)epctx_arena_array(&out->arena, room, sizeof *more);
-        if (more == NULL) return no_memory(error);
+        if (more == NULL) return cli_no_memory(error);
         if (out->op_count > 0) memcpy(more, out->ops, out->op_count * sizeof *more);
         out->ops = more;
         out->op_room = room;
@@ -84,7 +80,7 @@ static epctx_status count_op(report *out, epctx_map *seen, const epctx_node_view
     at = (uint32_t)out->op_count++;
     out->ops[at].name = name;
     out->ops[at].count = 1;
-    return epctx_map_put(seen, name, at) == EPCTX_OK ? EPCTX_OK : no_memory(error);
+    return epctx_map_put(seen, name, at) == EPCTX_OK ? EPCTX_OK : cli_no_memory(error);
 }
 
 static int more_frequent(const void *a, const void *b) {
@@ -238,11 +234,11 @@ epctx_status report_make(report *out, const epctx_model *model, const char *file
     out->initializers = count_initializers(model);
     out->parts =
         (report_part *)epctx_arena_array(&out->arena, count_parts(model), sizeof *out->parts);
-    if (out->parts == NULL) return no_memory(error);
+    if (out->parts == NULL) return cli_no_memory(error);
     status = add_nodes(out, error);
     if (status == EPCTX_OK) status = check_parts(out, error);
     if (status == EPCTX_OK && !given_read(model, &out->arena, &out->builds, &out->build_count))
-        return no_memory(error);
+        return cli_no_memory(error);
     if (status == EPCTX_OK) status = add_files(out, error);
     return status == EPCTX_OK ? add_contexts(out, asker, error) : status;
 }

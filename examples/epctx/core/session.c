@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static epctx_status no_memory(epctx_error *error) {
-    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-}
-
 /* Memory at a multiple of 64: run_fn wants it of its scratch, and is faster with such tensors. */
 static uint8_t *aligned(session *s, size_t size) {
     const size_t alignment = 64;
@@ -171,9 +167,9 @@ static epctx_status use_value(session *s, epctx_str name, const epctx_value *typ
         status = value_size(&value->type, &value->size, error);
         if (status != EPCTX_OK) return status;
         value->data = aligned(s, value->size);
-        if (value->data == NULL) return no_memory(error);
+        if (value->data == NULL) return cli_no_memory(error);
         status = epctx_map_put(&s->names, name, (uint32_t)s->value_count);
-        if (status != EPCTX_OK) return no_memory(error);
+        if (status != EPCTX_OK) return cli_no_memory(error);
         s->value_count++;
     }
     *out = value;
@@ -196,7 +192,7 @@ static epctx_status find_weights(const epctx_bound *bound, const epctx_graph *gr
     for (i = 0; status == EPCTX_OK && i < graph->initializer_count; i++)
         if (graph->initializers[i].size == 0)
             status = epctx_map_put(weights, graph->initializers[i].name, 1);
-    return status == EPCTX_OK ? EPCTX_OK : no_memory(error);
+    return status == EPCTX_OK ? EPCTX_OK : cli_no_memory(error);
 }
 
 /* The names of what the graph gets when it runs. */
@@ -211,7 +207,7 @@ static epctx_status name_inputs(session *s, const epctx_graph *graph, session_st
     epctx_status status;
     step->names =
         (epctx_str *)epctx_arena_array(&s->arena, info->input_count + 1, sizeof *step->names);
-    if (step->names == NULL) return no_memory(error);
+    if (step->names == NULL) return cli_no_memory(error);
     epctx_map_init(&weights, &s->arena);
     status = find_weights(bound, graph, &weights, error);
     if (status != EPCTX_OK) return status;
@@ -271,7 +267,7 @@ static epctx_status add_step(session *s, const epctx_graph *graph, session_step 
         (epctx_span *)epctx_arena_array(&s->arena, info->input_count, sizeof *step->inputs);
     step->outputs =
         (epctx_memory *)epctx_arena_array(&s->arena, info->output_count, sizeof *step->outputs);
-    if (step->inputs == NULL || step->outputs == NULL) return no_memory(error);
+    if (step->inputs == NULL || step->outputs == NULL) return cli_no_memory(error);
     status = add_inputs(s, step, error);
     if (status == EPCTX_OK) status = add_outputs(s, step, error);
     if (info->scratch_size > s->scratch_size) s->scratch_size = info->scratch_size;
@@ -286,7 +282,7 @@ static epctx_status find_types(const session *s, const epctx_graph *graph, epctx
     for (i = 0; i < graph->input_count; i++) {
         known[i] = NULL;
         if (epctx_map_put(names, graph->inputs[i].name, (uint32_t)i) != EPCTX_OK)
-            return no_memory(error);
+            return cli_no_memory(error);
     }
     for (i = 0; i < s->loaded.bound_count; i++) {
         const epctx_bound *bound = &s->loaded.bound[i];
@@ -307,7 +303,7 @@ static epctx_status add_model_inputs(session *s, const epctx_graph *graph, epctx
     epctx_map_init(&names, &s->arena);
     s->inputs =
         (session_value **)epctx_arena_array(&s->arena, graph->input_count, sizeof *s->inputs);
-    if (s->inputs == NULL || known == NULL) return no_memory(error);
+    if (s->inputs == NULL || known == NULL) return cli_no_memory(error);
     status = find_types(s, graph, &names, known, error);
     for (i = 0; status == EPCTX_OK && i < graph->input_count; i++) {
         const epctx_value *declared = &graph->inputs[i];
@@ -347,7 +343,7 @@ static epctx_status add_model_outputs(session *s, const epctx_graph *graph, epct
     size_t i;
     s->outputs =
         (session_value **)epctx_arena_array(&s->arena, graph->output_count, sizeof *s->outputs);
-    if (s->outputs == NULL) return no_memory(error);
+    if (s->outputs == NULL) return cli_no_memory(error);
     for (i = 0; i < graph->output_count; i++) {
         session_value *value = find_value(s, graph->outputs[i].name);
         if (value == NULL || !value->made)
@@ -387,7 +383,7 @@ static epctx_status begin_steps(session *s, const epctx_graph *graph, epctx_erro
     size_t i;
     s->steps =
         (session_step *)epctx_arena_array(&s->arena, s->loaded.bound_count, sizeof *s->steps);
-    if (s->steps == NULL) return no_memory(error);
+    if (s->steps == NULL) return cli_no_memory(error);
     for (i = 0; i < s->loaded.bound_count; i++) s->steps[i].bound = &s->loaded.bound[i];
     return each_step(s, graph, name_inputs, error);
 }
@@ -399,7 +395,7 @@ static epctx_status connect(session *s, epctx_error *error) {
     epctx_map_init(&s->names, &s->arena);
     s->values =
         (session_value *)epctx_arena_array(&s->arena, count_values(s, &graph), sizeof *s->values);
-    if (s->values == NULL) return no_memory(error);
+    if (s->values == NULL) return cli_no_memory(error);
     status = begin_steps(s, &graph, error);
     if (status == EPCTX_OK) status = add_model_inputs(s, &graph, error);
     if (status == EPCTX_OK) status = add_initializers(s, &graph, error);
@@ -407,7 +403,7 @@ static epctx_status connect(session *s, epctx_error *error) {
     if (status == EPCTX_OK) status = add_model_outputs(s, &graph, error);
     if (status != EPCTX_OK) return status;
     s->scratch = aligned(s, s->scratch_size);
-    if (s->scratch == NULL) return no_memory(error);
+    if (s->scratch == NULL) return cli_no_memory(error);
     return EPCTX_OK;
 }
 

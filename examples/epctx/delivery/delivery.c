@@ -135,10 +135,6 @@ const json *delivery_read_json(delivery *d, const char *path, int rule, epctx_st
 
 /* -- models -- */
 
-static epctx_status no_memory(epctx_error *error) {
-    return epctx_fail(error, EPCTX_ERR_NOMEM, "out of memory");
-}
-
 static epctx_status read_value(delivery *d, const epctx_value_view *view, delivery_value *out) {
     epctx_cursor dims = epctx_view_value_dims(view);
     size_t rank = epctx_cursor_count(dims), i = 0;
@@ -212,7 +208,7 @@ epctx_status delivery_open(delivery *d, const char *path, const delivery_paths *
         read_values(d, epctx_view_graph_inputs(graph), &initializers, &out->inputs) != EPCTX_OK ||
         read_values(d, epctx_view_graph_outputs(graph), NULL, &out->outputs) != EPCTX_OK ||
         read_nodes(d, out) != EPCTX_OK)
-        return no_memory(error);
+        return cli_no_memory(error);
     return needs_of_model(&out->model, &opts, d->arena, &out->files, &out->file_count, error);
 }
 

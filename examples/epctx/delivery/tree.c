@@ -20,10 +20,6 @@ typedef struct reader {
     epctx_error *error;
 } reader;
 
-static epctx_status no_memory(reader *r) {
-    return epctx_fail(r->error, EPCTX_ERR_NOMEM, "out of memory");
-}
-
 /* What a link is: a file when it leads to one in the folder. */
 static void look_at_link(const reader *r, tree_entry *entry) {
     const epctx_io *io = epctx_io_files();
@@ -46,7 +42,7 @@ static epctx_status add(reader *r, const char *path, tree_entry **added) {
     if (out->count == r->room) {
         size_t room = r->room * 2 + 32;
         tree_entry *more = (tree_entry *)epctx_arena_array(r->arena, room, sizeof *more);
-        if (more == NULL) return no_memory(r);
+        if (more == NULL) return cli_no_memory(r->error);
         if (out->count > 0) memcpy(more, out->entries, out->count * sizeof *more);
         out->entries = more;
         r->room = room;
@@ -87,7 +83,7 @@ static epctx_status read_folder(reader *r, const char *folder, int depth, bool *
         if (strcmp(found->d_name, ".") == 0 || strcmp(found->d_name, "..") == 0) continue;
         path = (char *)epctx_arena_alloc(r->arena, room);
         if (path == NULL) {
-            status = no_memory(r);
+            status = cli_no_memory(r->error);
             break;
         }
         snprintf(path, room, "%s%s%s", folder, folder[size - 1] == '/' ? "" : "/", found->d_name);

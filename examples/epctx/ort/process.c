@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -28,12 +27,6 @@ static bool refuse(const char *text, const char *what) {
 
 /* ---------------------------------------------------------------- folders */
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *ftw) {
-    (void)st, (void)ftw;
-    if (kind == FTW_DNR || kind == FTW_D || kind == FTW_DP) chmod(path, 0700);
-    return remove(path) != 0 && kind == FTW_D;
-}
-
 bool anyep_folder(const char *parent, char *out, size_t size) {
     const char *tmp = getenv("TMPDIR");
     if (parent == NULL) parent = tmp != NULL && tmp[0] != '\0' ? tmp : "/tmp";
@@ -47,12 +40,12 @@ bool anyep_folder(const char *parent, char *out, size_t size) {
 }
 
 void anyep_remove(const char *folder) {
-    nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    cli_remove_tree(folder);
     cli_signals_keep(false);
 }
 
 bool anyep_own_folder(const char *path) {
-    nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    cli_remove_tree(path);
     cli_signals_keep(true);
     if (mkdir(path, 0700) == 0) return true;
     cli_signals_keep(false);
