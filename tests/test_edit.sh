@@ -47,6 +47,19 @@ worked "set" "notes = 'first'"
 worked "set of notes tells of the hash" "is gone from notes"
 value "set an attribute" first a.onnx notes
 value "set metadata" npu a.onnx metadata:team
+value "a list of floats" 1,-0.5 a.onnx extra
+epctx set plain_ctx.onnx -o lists.onnx one:float=0.25 ints:ints=3,-4 none:ints= words:strings=a,bc
+worked "set lists" "write lists.onnx"
+value "a float" 0.25 lists.onnx one
+value "a list of integers" 3,-4 lists.onnx ints
+value "an empty list" "" lists.onnx none
+value "a list of texts" a,bc lists.onnx words
+epctx get --json lists.onnx words; worked "a list as JSON" '"value": "a,bc"'
+"$python" -c 'import onnx
+model = onnx.load("plain_ctx.onnx")
+model.graph.node[0].attribute.append(onnx.helper.make_attribute("t", onnx.TensorProto()))
+onnx.save(model, "tensor.onnx")'
+epctx get tensor.onnx t; result "a tensor in one line" 1 "of type TENSOR"
 epctx info a.onnx; worked "set a field" "producer       me"
 epctx unset a.onnx --in-place notes extra metadata:team opset:test.domain graph:doc_string
 worked "unset" "removed notes"
@@ -220,9 +233,11 @@ else fail "a plan writes nothing" "a file changed"; fi
 for twice in "notes=a notes=b" "extra:int=1 extra:string=x" "metadata:k=a metadata:k=b" \
     "opset:=13 opset:ai.onnx=14" "model:domain=a graph:name=b model:domain=c"; do
     # shellcheck disable=SC2086
-    refuses "two values for one place: $twice" 2 "is given two values" \
+    refuses "two values for one place: $twice" 2 "is given a second value" \
         set plain_ctx.onnx -o new.onnx $twice
 done
+refuses "one place removed twice" 2 "'notes' is given twice" \
+    unset plain_ctx.onnx -o new.onnx notes notes
 epctx set plain_ctx.onnx -n model:domain=a graph:doc_string=b metadata:domain=c domain:string=d
 worked "one name in four places" "metadata: 'domain' = 'c'"
 refuses "a plan that cannot be" 1 "exists" set plain_ctx.onnx -n -o a.onnx notes=x

@@ -329,6 +329,14 @@ def inlined_case():
     named.graph.node.add(op_type="Abs", name="_inlfunc_F_k", input=["_inlfunc_F_m"], output=["y"])
     store(path("caller.onnx"), caller)
     store(path("named.onnx"), named)
+    caller.graph.node[-1].output[0] = "z2" # names of ORT's second call are of another kind
+    caller.graph.node.add(op_type="F", domain="local", name="again", input=["z2"], output=["y"])
+    store(path("twice.onnx"), caller)
+    ort_combine.inline(path("twice.onnx"), path("inline.onnx"))
+    for order in (["twice", "inline"], ["inline", "twice"]):
+        problem = merge_case("again", [path(f"{name}.onnx") for name in order])
+        if problem:
+            return f"{order}: {problem}"
     for place, models in ((2, ["caller", "named"]), (1, ["named", "caller"])):
         problem = merge_case("inlined", [path(f"{name}.onnx") for name in models])
         if problem:

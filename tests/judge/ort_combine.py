@@ -2,11 +2,21 @@
 import random
 import struct
 
+import onnxruntime
+
 import ort_run
 
 LETTERS = {1: "f", 2: "B", 3: "b", 4: "H", 5: "h", 6: "i", 7: "q", 9: "?", 10: "e", 11: "d",
            12: "I", 13: "Q"}
 FLOATS, WIDE, BOOL = (1, 10, 11), (7, 13), 9
+
+
+def inline(source, out):
+    """The model as ONNX Runtime writes it, its functions in the place of their calls."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.optimized_model_filepath = out
+    onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def make_input(seed, elem_type, dims):

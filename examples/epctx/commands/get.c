@@ -84,24 +84,6 @@ static epctx_status get_context(get_work *work, const epctx_node_view *view, epc
     return status;
 }
 
-/* An attribute as stored; a number becomes text in `digits`. */
-static bool get_attr(const epctx_node_view *view, const char *name, char digits[24],
-                     epctx_str *value) {
-    epctx_cursor it = epctx_view_node_attrs(view);
-    epctx_attr_view attr;
-    bool found = false;
-    while (epctx_next_attr(&it, &attr)) {
-        if (!epctx_str_is(attr.name, name)) continue;
-        found = true;
-        *value = attr.s;
-        if (attr.type == EPCTX_ATTR_INT) {
-            snprintf(digits, 24, "%" PRId64, attr.i);
-            *value = epctx_str_of(digits);
-        }
-    }
-    return found;
-}
-
 static int write_file(get_work *work, epctx_str value) {
     epctx_write_opts opts;
     memset(&opts, 0, sizeof opts);
@@ -231,10 +213,72 @@ static int get_target(get_work *work) {
     return code;
 }
 
+/* The items of a list, as `epctx set` takes them; false, with the reason told: it does not. */
+static bool put_items(const get_work *work, FILE *out, const epctx_attr_view *attr) {
+    static const uint32_t fields[] = {EPCTX_FIELD_ATTR_FLOATS, EPCTX_FIELD_ATTR_INTS,
+                                      EPCTX_FIELD_ATTR_STRINGS};
+    epctx_cursor it =
+        epctx_view_fields(attr->view, fields[attr->type - (int32_t)EPCTX_ATTR_FLOATS]);
+    const char *comma = "";
+    epctx_str text;
+    int64_t number;
+    float real;
+    for (;; comma = ",") {
+        if (attr->type == EPCTX_ATTR_INTS && epctx_next_int(&it, &number)) {
+            fprintf(out, "%s%" PRId64, comma, number);
+        } else if (attr->type == EPCTX_ATTR_FLOATS && epctx_next_float(&it, &real)) {
+            fprintf(out, "%s%.9g", comma, (double)real);
+        } else if (attr->type == EPCTX_ATTR_STRINGS && epctx_next_str(&it, &text)) {
+            if (text.size == 0 || memchr(text.data, ',', text.size) != NULL) {
+                cli_fail_text("%s: attribute '%s' has an item that is empty or has a comma: epctx "
+                              "dump shows the list",
+                              work->file, work->what);
+                return false;
+            }
+            fputs(comma, out);
+            fwrite(text.data, 1, text.size, out);
+        } else {
+            return true;
+        }
+    }
+}
+
+static int get_list(get_work *work, const epctx_attr_view *attr) {
+    epctx_str value;
+    char *items = NULL;
+    FILE *out = open_memstream(&items, &value.size);
+    bool good;
+    int code;
+    if (out == NULL) return cli_fail_text("out of memory");
+    good = put_items(work, out, attr);
+    code = fclose(out) == 0 ? CLI_OK : cli_fail_text("out of memory");
+    value.data = items;
+    if (code == CLI_OK) code = good ? put_value(work, value) : CLI_FAILED;
+    free(items);
+    return code;
+}
+
+static int get_attr(get_work *work, const epctx_node_view *node) {
+    epctx_attr_view attr;
+    char digits[24];
+    if (!target_attr(node, epctx_str_of(work->what), &attr)) return no_attr(work, node);
+    switch (attr.type) {
+    case EPCTX_ATTR_STRING: return put_value(work, attr.s);
+    case EPCTX_ATTR_INT: snprintf(digits, sizeof digits, "%" PRId64, attr.i); break;
+    case EPCTX_ATTR_FLOAT: snprintf(digits, sizeof digits, "%.9g", (double)attr.f); break;
+    case EPCTX_ATTR_INTS:
+    case EPCTX_ATTR_FLOATS:
+    case EPCTX_ATTR_STRINGS: return get_list(work, &attr);
+    default:
+        return cli_fail_text("%s: attribute '%s' is of type %s: epctx dump shows it", work->file,
+                             work->what, epctx_attr_type_name(attr.type));
+    }
+    return put_value(work, epctx_str_of(digits));
+}
+
 static int get(get_work *work) {
     epctx_str value = epctx_str_of(NULL);
     epctx_node_view node;
-    char digits[24];
     if (strncmp(work->what, "metadata:", 9) == 0) {
         if (!epctx_model_metadata(&work->model, epctx_str_of(work->what + 9), &value))
             return cli_fail_text("%s: there is no metadata key '%s'", work->file, work->what + 9);
@@ -247,9 +291,9 @@ static int get(get_work *work) {
     if (strcmp(work->what, "context") == 0) {
         if (get_context(work, &node, &value) != EPCTX_OK) return cli_fail(&work->error);
         cli_warn_stale(&work->model, work->context_path);
-    } else if (!get_attr(&node, work->what, digits, &value))
-        return no_attr(work, &node);
-    return put_value(work, value);
+        return put_value(work, value);
+    }
+    return get_attr(work, &node);
 }
 
 static int run(const cli_args *args) {

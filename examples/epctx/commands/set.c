@@ -438,20 +438,12 @@ static bool set_dim(target_work *work, epctx_str name, const char *text) {
     return true;
 }
 
-/* Notes what is assigned; a second value for one place is a slip of the hand. */
-static bool assigned_once(target_work *work, const target *what) {
+/* A second value for one place is a slip of the hand, also with another type. */
+static bool assigned_once(target_work *work, const target *what, epctx_str text) {
     target place = *what;
     epctx_attr_type type;
-    size_t i;
     if (place.kind == TARGET_ATTR) (void)type_of_suffix(&place.name, &type);
-    for (i = 0; i < work->done_count; i++) {
-        if (!target_equal(&work->done[i], &place)) continue;
-        cli_misuse("'%.*s' is given two values", (int)place.name.size, place.name.data);
-        work->misused = true;
-        return false;
-    }
-    work->done[work->done_count++] = place;
-    return true;
+    return target_once(work, &place, text, "is given a second value");
 }
 
 static bool assign(target_work *work, const char *text) {
@@ -469,7 +461,7 @@ static bool assign(target_work *work, const char *text) {
         work->misused = true;
         return false;
     }
-    if (!assigned_once(work, &found)) return false;
+    if (!assigned_once(work, &found, what)) return false;
     switch (found.kind) {
     case TARGET_METADATA: return set_metadata(work, &found, equals + 1);
     case TARGET_OPSET: return set_opset(work, &found, equals + 1);

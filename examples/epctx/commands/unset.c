@@ -63,6 +63,7 @@ static bool unset(target_work *work, const char *text) {
         work->misused = true;
         return false;
     }
+    if (!target_once(work, &what, epctx_str_of(text), "is given twice")) return false;
     item = target_item(work, "remove", &what);
     switch (what.kind) {
     case TARGET_ATTR: return unset_attrs(work, what.name);

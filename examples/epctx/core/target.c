@@ -154,9 +154,21 @@ static epctx_str place_name(const target *what) {
     return standard ? epctx_str_of("") : what->name;
 }
 
-bool target_equal(const target *a, const target *b) {
+static bool same_place(const target *a, const target *b) {
     return a->kind == b->kind && a->number == b->number &&
            epctx_str_eq(place_name(a), place_name(b));
+}
+
+bool target_once(target_work *work, const target *place, epctx_str text, const char *problem) {
+    size_t i;
+    for (i = 0; i < work->done_count; i++) {
+        if (!same_place(&work->done[i], place)) continue;
+        cli_misuse("'%.*s' %s", (int)text.size, text.data, problem);
+        work->misused = true;
+        return false;
+    }
+    work->done[work->done_count++] = *place;
+    return true;
 }
 
 bool target_is_set_only(const target *what) {

@@ -35,8 +35,6 @@ typedef struct target {
 
 /* Reads a WHAT; prints what is wrong otherwise. */
 bool target_parse(epctx_str what, target *out);
-/* Whether both are the same place, given as NAME or as NAME:TYPE. */
-bool target_equal(const target *a, const target *b);
 /* Says so if it is one that can only be set. */
 bool target_is_set_only(const target *what);
 /* The message that a target of kind MODEL or GRAPH is a field of. */
@@ -62,6 +60,9 @@ typedef struct target_work {
     size_t done_count;
     epctx_error error;
 } target_work;
+
+/* Notes the place of an operand; false, with "'<text>' <problem>", if an earlier one has it. */
+bool target_once(target_work *work, const target *place, epctx_str text, const char *problem);
 
 /* A value in few words, for people. */
 enum { TARGET_SHOWN = 60 };

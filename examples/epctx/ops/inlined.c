@@ -27,3 +27,17 @@ epctx_status inlined_names(const epctx_function_view *function, epctx_arena *are
     }
     return EPCTX_OK;
 }
+
+bool inlined_may_be(epctx_str name, const epctx_map *functions) {
+    static const char token[] = "_token_";
+    const size_t from = sizeof INLINED_PREFIX - 1;
+    epctx_str function, rest;
+    if (!epctx_str_starts(name, INLINED_PREFIX)) return false;
+    function.data = name.data + from;
+    rest = function;
+    for (rest.size = name.size - from; rest.size > 0; rest.data++, rest.size--) {
+        function.size = (size_t)(rest.data - function.data);
+        if (epctx_str_starts(rest, token) && ops_has(functions, function)) return true;
+    }
+    return false;
+}

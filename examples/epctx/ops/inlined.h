@@ -21,6 +21,10 @@ typedef epctx_status (*inlined_fn)(void *user, bool of_node, epctx_str name);
 epctx_status inlined_names(const epctx_function_view *function, epctx_arena *arena, inlined_fn fn,
                            void *user, epctx_error *error);
 
+/* Whether ORT may give the name at a further call of one of these functions:
+ * _inlfunc_<function>_token_<number>_<name>. Its numbers are its own. */
+bool inlined_may_be(epctx_str name, const epctx_map *functions);
+
 #ifdef __cplusplus
 }
 #endif

@@ -31,7 +31,8 @@ typedef struct merge {
     int64_t ir_version;
     epctx_map outer, inner; /* names of values in the result's main graph; in its bodies */
     epctx_map nodes;        /* names of nodes */
-    epctx_map inlined[2];   /* what ORT gives values, and nodes, of functions that it inlines */
+    epctx_map inlined[2];   /* what ORT gives values, and nodes, of functions that it inlines, */
+    epctx_map inlinable;    /* and the names of these */
     epctx_map partitions;   /* partition names that are keys -> number of the model */
     epctx_map twice;        /* those that more than one model has */
     epctx_map domains;      /* operator sets that nodes of the result use */
@@ -178,6 +179,11 @@ static bool is_taken(const merge_names *names, epctx_str name) {
     return ops_has(names->taken[0], name) || ops_has(names->taken[1], name);
 }
 
+/* Whether ORT gives this name, or may, when it inlines functions of the result. */
+static bool is_inlined(const guest *g, const merge_names *names, epctx_str name) {
+    return ops_has(names->taken[2], name) || inlined_may_be(name, &g->w->inlinable);
+}
+
 /* The name with the prefix, and a number where that is not new everywhere. */
 static epctx_status guest_fresh(guest *g, const merge_names *names, epctx_str name,
                                 epctx_str *out) {
@@ -200,8 +206,8 @@ static epctx_status guest_name(guest *g, const char *what, const merge_names *na
                                      : EPCTX_OK;
     }
     if (!is_taken(names, name)) /* without a prefix, lint refuses what clashes with ORT's names */
-        return g->never || !ops_has(names->taken[2], name) ? EPCTX_OK
-                                                           : guest_fresh(g, names, name, out);
+        return g->never || !is_inlined(g, names, name) ? EPCTX_OK
+                                                       : guest_fresh(g, names, name, out);
     return g->never ? guest_clash(g, what, name, "; use a prefix for the model")
                     : guest_fresh(g, names, name, out);
 }
@@ -1001,8 +1007,10 @@ static epctx_status keep_inlined(void *user, bool of_node, epctx_str name) {
 static epctx_status reserve_inlined(merge *w, const epctx_model *model) {
     epctx_cursor functions = epctx_model_functions(model);
     epctx_function_view function;
-    while (epctx_next_function(&functions, &function))
+    while (epctx_next_function(&functions, &function)) {
+        OPS_TRY(ops_put(&w->inlinable, function.name, 1, w->error));
         OPS_TRY(inlined_names(&function, w->arena, keep_inlined, w, w->error));
+    }
     return EPCTX_OK;
 }
 
@@ -1110,6 +1118,7 @@ static void merge_begin(merge *w, const epctx_part *parts, size_t count,
     epctx_map_init(&w->nodes, w->arena);
     epctx_map_init(&w->inlined[0], w->arena);
     epctx_map_init(&w->inlined[1], w->arena);
+    epctx_map_init(&w->inlinable, w->arena);
     epctx_map_init(&w->partitions, w->arena);
     epctx_map_init(&w->twice, w->arena);
     epctx_map_init(&w->domains, w->arena);
