@@ -168,8 +168,8 @@ typedef struct trial {
 void judging(trial *t, const char *rule_id, const char *format, ...) LIKE_PRINTF(3, 4);
 /* Notes a verdict on `ids`, one rule or several, separated by blanks: passed if `ok`, else failed
  * with the text, which says what was expected and what was found. Of several only the first one
- * fails, and the others are not judged: they saw the same event. What the EP says to be the platform's
- * fault is judged in no rule. Returns `ok`. */
+ * fails, and the others are not judged: they saw the same event. What the EP says to be the
+ * platform's fault is judged in no rule. Returns `ok`. */
 bool judge(trial *t, const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(4, 5);
 void holds(trial *t, const char *ids);
 /* Passed, but users may be hurt. */
