@@ -127,6 +127,20 @@ for header in epctx.h epctx_npu.h; do
     finds "definitions of $header" "$python" -B tests/judge/definitions.py $header EPCTX_API
     finds "sections of $header" sections $header
 done
+# names [FILE]: of all sources, and of a changed copy
+names() {
+    find epctx.h epctx_npu.h Makefile examples tests fuzz "$@" -type f \( -name Makefile -o \
+        -name '*.h' -o -name '*.c' -o -name '*.cc' -o -name '*.hpp' -o -name '*.def' -o \
+        -name '*.sh' -o -name '*.awk' -o -name '*.mk' \) -exec "$python" -B \
+        tests/judge/names.py {} +
+}
+finds "names in comments" names
+sed 's/epctx_fail does not overwrite/epctx_fial does not overwrite/' epctx.h >"$work/changed.h"
+if names "$work/changed.h" | grep "there is no epctx_fial" >/dev/null; then
+    ok "a name that is none"
+else
+    fail "a name that is none" "expected 'there is no epctx_fial', found nothing"
+fi
 refused "contents in another order" "^.*: CONTENTS are" epctx.h 's/>>path >>io/>>io >>path/'
 refused "sections in another order" "not in the order" epctx.h \
     '/^ \* >>implementation/,$s/^ \* >>wire$/ * >>load/'
