@@ -12645,7 +12645,10 @@ static epctx_status epctx__exact_product(epctx__compiler *c, const epctx__factor
         EPCTX__TRY(epctx__emit_exact(c, EPCTX__EXACT_ADD, r.v.y, bias, &r.v.y));
     }
     if (conv && c->tensors[r.v.b].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.b, rank - 1, 0));
-    if (!conv && c->tensors[r.v.a].count > 1) EPCTX__TRY(epctx__along_axis(c, &r.v.a, 2, 0));
+    if (!conv && c->tensors[r.v.a].count > 1) { /* by a vector, rows are the last axis */
+        rank = c->tensors[f->of[1].floats].shape.rank > 1 ? 2 : 1;
+        EPCTX__TRY(epctx__along_axis(c, &r.v.a, rank, 0));
+    }
     EPCTX__TRY(epctx__emit_cast(c, r.v.y, EPCTX_ONNX_FLOAT, &r.v.y));
     EPCTX__TRY(
         epctx__evaluate(c, &r, y_scale == EPCTX__NONE ? "y = y * (a * b)" : "y = y * (a * b / s)"));
@@ -14055,7 +14058,7 @@ static epctx_status epctx__join_bias(epctx__compiler *c, epctx__step *to, const 
     const epctx__shape *xs = &c->tensors[s->in[at]].shape, *bs = &c->tensors[bias].shape;
     epctx__shape flat = {1, {0}};
     uint32_t axis = 1;
-    if (s->params.binary.kind != EPCTX__BINARY_ADD || !c->tensors[bias].constant ||
+    if (s->params.binary.kind != EPCTX__BINARY_ADD || !c->tensors[bias].constant || xs->rank == 0 ||
         bs->rank > xs->rank)
         return EPCTX_OK;
     if (to->op == EPCTX__OP_GEMM) {

@@ -2356,6 +2356,90 @@ TEST(exact_products) {
         exact_case((i & 1) != 0 ? EPCTX_ONNX_INT8 : EPCTX_ONNX_UINT8, (i & 2) != 0, (i & 4) != 0);
 }
 
+/* Matrices whose rows have scales of their own by a vector, which leaves the rows as the last
+ * axis. All sums are powers of two times a number, so floats hold them. */
+static void rows_case(uint32_t rank, bool constant, int64_t m, int64_t k) {
+    const int64_t as[3] = {rank == 3 ? 2 : m, rank == 3 ? m : k, k}, ms[1] = {m}, ks[1] = {k};
+    const int64_t count = rank == 3 ? 2 * m : m;
+    const float sb = 0.5f, sy = 4.0f;
+    const uint8_t zy = 128;
+    float sa[4];
+    int8_t w[60];
+    uint8_t *x, y[8];
+    const void *in[2];
+    void *out[1];
+    graph_builder b;
+    epctx_error error;
+    int64_t i, j;
+    gb_init(&b);
+    for (i = 0; i < m; i++) sa[i] = 1.0f / (float)(1 << i);
+    for (i = 0; i < k; i++) w[i] = (int8_t)(i * 7 % 23 - 11);
+    in[0] = x = random_bytes(&b, (size_t)(count * k));
+    in[1] = w;
+    out[0] = y;
+    gb_input(&b, "x", EPCTX_ONNX_UINT8, (int)rank, as);
+    if (constant)
+        gb_constant(&b, "w", EPCTX_ONNX_INT8, 1, ks, w);
+    else
+        gb_input(&b, "w", EPCTX_ONNX_INT8, 1, ks);
+    gb_floats(&b, "sa", 1, ms, sa);
+    gb_floats(&b, "sb", 0, ms, &sb);
+    gb_floats(&b, "sy", 0, ms, &sy);
+    gb_constant(&b, "zy", EPCTX_ONNX_UINT8, 0, ms, &zy);
+    gb_node(&b, "DequantizeLinear", 13, "x,sa", "xf");
+    gb_attr_int(&b, "axis", (int64_t)rank - 2);
+    gb_node(&b, "DequantizeLinear", 13, "w,sb", "wf");
+    gb_node(&b, "MatMul", 13, "xf,wf", "p");
+    gb_node(&b, "QuantizeLinear", 13, "p,sy,zy", "y");
+    gb_output(&b, "y");
+    CHECK_OK(gb_run(&b, in, out, &error), error);
+    for (i = 0; i < count; i++) {
+        int32_t sum = 0;
+        for (j = 0; j < k; j++) sum += x[i * k + j] * w[j];
+        CHECK(y[i] == on_grid((float)sum * sa[i % m] * sb / sy, EPCTX_ONNX_UINT8, zy),
+              "rank %u, constant %d, row %d: %d of the sum %d", rank, constant, (int)i, y[i],
+              (int)sum);
+    }
+    gb_free(&b);
+}
+TEST(rows_by_a_vector) {
+    int i;
+    seed = 77;
+    for (i = 0; i < 2; i++) {
+        rows_case(2, i != 0, 4, 60);
+        rows_case(2, i != 0, 4, 1);
+        rows_case(3, i != 0, 3, 8);
+        rows_case(3, i != 0, 4, 60);
+    }
+}
+
+/* Two vectors give a scalar: no axis for the bias that is added. */
+TEST(bias_of_a_scalar) {
+    static const char *const operands[] = {"p,c", "c,p"};
+    const int64_t ks[1] = {4};
+    const float x[4] = {1, 2, 3, 4}, w[4] = {2, 0, 1, -1}, c = 10;
+    int i;
+    for (i = 0; i < 2; i++) {
+        const void *in[1];
+        void *out[1];
+        float y = 0;
+        graph_builder b;
+        epctx_error error;
+        in[0] = x;
+        out[0] = &y;
+        gb_init(&b);
+        gb_input(&b, "x", EPCTX_ONNX_FLOAT, 1, ks);
+        gb_floats(&b, "w", 1, ks, w);
+        gb_floats(&b, "c", 0, ks, &c);
+        gb_node(&b, "MatMul", 13, "x,w", "p");
+        gb_node(&b, "Add", 14, operands[i], "y");
+        gb_output(&b, "y");
+        CHECK_OK(gb_run(&b, in, out, &error), error);
+        CHECK(y == 11, "%s: expected 11, found %g", operands[i], (double)y);
+        gb_free(&b);
+    }
+}
+
 /* -- recurrent networks -- */
 
 TEST(lstm) {
@@ -2572,6 +2656,8 @@ int main(int argc, char **argv) {
 #endif
     RUN(integer_sums);
     RUN(exact_products);
+    RUN(rows_by_a_vector);
+    RUN(bias_of_a_scalar);
     RUN(lstm);
     RUN(integers_at_run_time);
     RUN(gelu_by_tanh);
