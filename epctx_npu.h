@@ -15282,8 +15282,10 @@ static epctx_status epctx__refine(epctx__compiler *c) {
  * their zero point. Nothing but the Quantize may read the floats that it rounds. Where a condition
  * fails, the steps on floats remain, but for a product of dequantized bytes, which lowering notes
  * (epctx__note_product): epctx__sum_exactly lowers that node once more, to sums of integers
- * (epctx__exact_product), and the Quantize only rounds them. So every product between Dequantize
- * and Quantize has the sums of ONNX Runtime, on whichever way.
+ * (epctx__exact_product), and the Quantize only rounds them. So a product between Dequantize and
+ * Quantize has exact sums on either way. It is noted only if the sums have one scale, or one for
+ * each channel, and if its bias counts in their unit. ONNX Runtime adds floats in some forms that
+ * it does not fuse (several readers, int8 by uint8): there, next to ties, it may be one step off.
  *
  * Products of bytes add up exactly: 65,536 of them, the most that one sum has, of up to 255 * 128
  * each stay below 2^31. epctx__integer_operands folds what is constant into the weights, a bias of
