@@ -16455,17 +16455,17 @@ EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, c
     size_t i;
     epctx_text_put(&text, epctx_str_of(count == 0 ? "none" : ""));
     for (i = 0; i < count; i++) {
-        const epctx_str graph = name_fn(graphs, i);
-        size_t room;
-        epctx_text_put(&text, epctx_str_of(i > 0 ? ", " : ""));
-        room = text.capacity - text.size;
-        if (graph.size > room || graph.size + 10 > room) { /* quotes, comma and "..." take less */
-            epctx_text_put(&text, epctx_str_of("..."));
+        const size_t room = text.capacity - text.size;
+        epctx_str graph = name_fn(graphs, i);
+        const bool fits = graph.size + 12 < room; /* quotes, comma and "..." take less */
+        if (!fits && i > 0) {
+            epctx_text_put(&text, epctx_str_of(", ..."));
             break;
         }
-        epctx_text_put_char(&text, '\'');
+        if (!fits) graph.size = room - 12;
+        epctx_text_put(&text, epctx_str_of(i > 0 ? ", '" : "'"));
         epctx_text_put(&text, graph);
-        epctx_text_put_char(&text, '\'');
+        epctx_text_put(&text, epctx_str_of(fits ? "'" : "...'"));
     }
     return epctx_fail(error, EPCTX_ERR_CONTEXT, "context binary: expected graph '%S', found %s",
                       &name, names);

@@ -189,7 +189,8 @@ TEST(fail_no_graph) {
     names[0] = epctx_str_of(word);
     epctx_error_clear(&error);
     epctx_fail_no_graph(&error, epctx_str_of("x"), names, 2, numbered);
-    CHECK_HAS(error.message, "found ...");
+    CHECK_HAS(error.message, "found 'wwwwwwww");
+    CHECK_HAS(error.message, "w...', ...");
     CHECK_INT(epctx_fail_no_graph(NULL, epctx_str_of("x"), names, 64, numbered), EPCTX_ERR_CONTEXT);
 }
 

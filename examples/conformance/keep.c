@@ -478,7 +478,7 @@ static void put_steps(const trial *t, FILE *out) {
 /* One line of a comment. */
 static void put_comment(FILE *out, const char *text) {
     fputs("# ", out);
-    for (; *text; text++) fputc((unsigned char)*text < 0x20 ? ' ' : *text, out);
+    for (; *text; text++) fputc(*text < 0x20 || *text > 0x7e ? '?' : *text, out);
     fputc('\n', out);
 }
 
