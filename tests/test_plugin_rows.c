@@ -1446,10 +1446,10 @@ TEST(wrong_nodes) {
         const char *wish, *what, *expected;
         OrtErrorCode code;
     } rows[] = {
-        {"twice", "attribute 'lanes': own attribute 6 is there already", "each is expected once",
-         ORT_EP_FAIL},
+        {"twice", "attribute 'lanes': own attributes 0 and 6 have this name",
+         "each is expected once", ORT_EP_FAIL},
         {"reserved", "attribute 'source': own attribute 0 has this name of the schema",
-         "a name of the EP's own is expected", ORT_EP_FAIL},
+         "or take a name of the EP's own", ORT_EP_FAIL},
         {"input", "input 0, 'nowhere'", "one of the 1 inputs and 0 weight inputs", ORT_EP_FAIL},
         {"tensor", "': attribute 'table' is a TENSOR",
          "expected INT, FLOAT, STRING or a list of them", ORT_NOT_IMPLEMENTED},
@@ -1479,7 +1479,7 @@ TEST(unloadable_nodes) {
         {"secondary", "main_context", "is 0, expected 1: ep_cache_context has"},
         {"payload", "ep_cache_context", "is empty: main_context 1 and embed_mode"},
         {"path", "ep_cache_context", "path '/tmp/evil.bin' is absolute"},
-        {"own_twice", "lanes", "own attribute 1 is there already: each is expected once"},
+        {"own_twice", "lanes", "own attributes 0 and 1 have this name"},
         {"own_of_schema", "source", "own attribute 0 has this name of the schema"},
         {"own_nameless", NULL, "own attribute 0 has no name"},
         {"own_weights", EPCTX_WEIGHTS_ATTR, "has type 1 (FLOAT), STRING is expected"},
