@@ -9397,7 +9397,8 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
     return EPCTX_OK;
 }
 
-/* What an attribute's type wants and is NULL; "" for a type that has no member; NULL: all is there. */
+/* The member that an attribute's type wants and that is NULL; "": no such type, or no TENSOR or
+ * GRAPH; NULL: all is there. */
 static const char *epctx__attr_lacks(const epctx_attr *attr) {
     size_t i;
     switch (attr->type) {
