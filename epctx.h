@@ -1863,8 +1863,9 @@ EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *name
 /* Whether it was set. `options` may be NULL here and below. */
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
 /* The effective value: as set, else the profile's default (embed mode), else the option's; "" if
- * there is none. _on: whether it is "1". */
+ * there is none. */
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
+/* Whether the effective value is "1". */
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 
 /* Checks values and combinations that a phase (EPCTX_PHASE_GENERATE or _LOAD) needs. `model_path`:
