@@ -133,12 +133,12 @@
  *                                       payload, models in commit, gen
  *   EPCTX_ARENA_BLOCK     one  4096     bytes of an arena's first block; further ones double up to
  *                                       256 times as much
- *   EPCTX_SCAN_DEPTH      all  100      nesting levels that a scan can hold: a literal number, at
- *                                       most the default
- *   EPCTX_SCAN_TEXT       all  192      bytes for the strings of a scan's event. This option and
- *                                       EPCTX_SCAN_DEPTH alone change a public struct
- *   EPCTX_PROFILES        one           epctx_profiles is your function of this name: the EPs that
- *                                       you know (>>profile)
+ *   EPCTX_SCAN_DEPTH      all  100      nesting levels that a scan can hold: a literal number from
+ *                                       4 to 100
+ *   EPCTX_SCAN_TEXT       all  192      bytes for the strings of a scan's event: 1 to 65534. This
+ *                                       option and EPCTX_SCAN_DEPTH alone change a public struct
+ *   EPCTX_PROFILES        one           epctx_profiles is your function of this name, not a static
+ *                                       one: the EPs that you know (>>profile)
  *   EPCTX_DEBUG           one           abort() where a guard against impossible states is wrong:
  *                                       for tests
  *   EPCTX_PTHREAD_LOCK    one           epctx_lock_make gives a mutex for a workspace, of POSIX
@@ -1644,8 +1644,9 @@ typedef struct epctx_profile {
     const char *attribute;   /* only its nodes have it, which tells them from those of another
                                 profile with the same sources; NULL: nothing does */
     /* The EP's own rule for its compatibility strings, as epctx_compat_compare says; NULL: key by
-     * key. Both have 1 to 4096 bytes, any. `*why`: static text that names the deciding field. May
-     * be called by several threads. */
+     * key. Both have 1 to 4096 bytes, any. `*why`: static text that names the deciding field; "" is
+     * there, and NULL counts as "". An answer that is no epctx_compat is NOT_APPLICABLE. May be
+     * called by several threads. */
     epctx_compat (*compat_fn)(const struct epctx_profile *profile, epctx_str model,
                               epctx_str runtime, const char **why);
 } epctx_profile;
@@ -1859,10 +1860,12 @@ EPCTX_API epctx_status epctx_options_set_list(epctx_options *options, const char
  * differ, else NULL. For messages about unknown names. */
 EPCTX_API const char *epctx_nearest_name(epctx_str word, const char *const *names);
 
-/* The effective value: as set, else the profile's default (embed mode), else the option's; "" if
- * there is none. `options` may be NULL. */
+/* Whether it was set. `options` may be NULL here and below. */
 EPCTX_API bool epctx_option_given(const epctx_options *options, epctx_option option);
+/* The effective value: as set, else the profile's default (embed mode), else the option's; "" if
+ * there is none. */
 EPCTX_API const char *epctx_option_text(const epctx_options *options, epctx_option option);
+/* Whether the effective value is "1". */
 EPCTX_API bool epctx_option_on(const epctx_options *options, epctx_option option);
 
 /* Checks values and combinations that a phase (EPCTX_PHASE_GENERATE or _LOAD) needs. `model_path`:
@@ -9395,49 +9398,65 @@ EPCTX_API epctx_status epctx_epnode_from_record(const epctx_node *record, epctx_
     return EPCTX_OK;
 }
 
-/* Is the value of this attribute where its type wants it? */
-static bool epctx__attr_is_whole(const epctx_attr *attr) {
+/* The member that an attribute's type wants and that is NULL; "": no such type, or no TENSOR or
+ * GRAPH; NULL: all is there. */
+static const char *epctx__attr_lacks(const epctx_attr *attr) {
+    size_t i;
     switch (attr->type) {
     case EPCTX_ATTR_FLOAT:
-    case EPCTX_ATTR_INT: return true;
-    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL;
-    case EPCTX_ATTR_TENSOR: return attr->t != NULL;
-    case EPCTX_ATTR_GRAPH: return attr->g != NULL;
-    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL;
-    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL;
-    case EPCTX_ATTR_STRINGS: return attr->count == 0 || attr->strings != NULL;
-    default: return false;
+    case EPCTX_ATTR_INT: return NULL;
+    case EPCTX_ATTR_STRING: return attr->s.size == 0 || attr->s.data != NULL ? NULL : "s.data";
+    case EPCTX_ATTR_TENSOR: return attr->t != NULL ? NULL : "";
+    case EPCTX_ATTR_GRAPH: return attr->g != NULL ? NULL : "";
+    case EPCTX_ATTR_FLOATS: return attr->count == 0 || attr->floats != NULL ? NULL : "floats";
+    case EPCTX_ATTR_INTS: return attr->count == 0 || attr->ints != NULL ? NULL : "ints";
+    case EPCTX_ATTR_STRINGS: break;
+    default: return "";
     }
+    for (i = 0; attr->strings != NULL && i < attr->count; i++)
+        if (attr->strings[i].size > 0 && attr->strings[i].data == NULL) return "the data of one";
+    return attr->count == 0 || attr->strings != NULL ? NULL : "strings";
 }
 
-/* One attribute of the EP's own; `before`: another one has its name. */
-static epctx_status epctx__own_attr_check(const epctx_attr *attr, uint64_t index, bool before,
+static epctx_status epctx__attr_value_check(const epctx_attr *attr, epctx_error *error) {
+    const char *lacks = epctx__attr_lacks(attr);
+    const bool list = attr->type != EPCTX_ATTR_STRING;
+    if (lacks == NULL) return EPCTX_OK;
+    if (lacks[0] == '\0') {
+        return epctx_fail(error, EPCTX_ERR_BACKEND,
+                          "has type %d (%s) and no value: ONNX Runtime makes INT, FLOAT, STRING "
+                          "and lists of these",
+                          (int64_t)attr->type, epctx_attr_type_name((int32_t)attr->type));
+    }
+    return epctx_fail(error, EPCTX_ERR_BACKEND, "is %s with %s %u, and %s is NULL",
+                      epctx_attr_type_name((int32_t)attr->type), list ? "count" : "size",
+                      (uint64_t)(list ? attr->count : attr->s.size), lacks);
+}
+
+/* Attribute `index` of the EP's own; `before`: the place of another one of its name, or
+ * EPCTX_MAP_NONE. A member of epctx_epnode has the name of its attribute. */
+static epctx_status epctx__own_attr_check(const epctx_attr *attr, uint64_t index, uint32_t before,
                                           epctx_error *error) {
-    const char *type = epctx_attr_type_name((int32_t)attr->type);
     if (attr->name.size == 0) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "own attribute %u has no name, one is expected",
                           index);
     }
     if (epctx__epnode_attr_of(attr->name) != EPCTX_EPNODE_ATTR_COUNT) {
         return epctx_fail(error, EPCTX_ERR_BACKEND,
-                          "own attribute %u has this name of the schema: a name of the EP's own is "
-                          "expected",
-                          index);
+                          "own attribute %u has this name of the schema: set epctx_epnode.%S, or "
+                          "take a name of the EP's own",
+                          index, &attr->name);
     }
-    if (before) {
+    if (before != EPCTX_MAP_NONE) {
         return epctx_fail(error, EPCTX_ERR_BACKEND,
-                          "own attribute %u is there already: each is expected once", index);
+                          "own attributes %u and %u have this name: each is expected once",
+                          (uint64_t)before, index);
     }
     if (epctx_str_is(attr->name, EPCTX_WEIGHTS_ATTR) && attr->type != EPCTX_ATTR_STRING) {
         return epctx_fail(error, EPCTX_ERR_BACKEND, "has type %d (%s), STRING is expected",
-                          (int64_t)attr->type, type);
+                          (int64_t)attr->type, epctx_attr_type_name((int32_t)attr->type));
     }
-    return epctx__attr_is_whole(attr)
-               ? EPCTX_OK
-               : epctx_fail(error, EPCTX_ERR_BACKEND,
-                            "has type %d (%s) and no value: one of a type from FLOAT to STRINGS is "
-                            "expected",
-                            (int64_t)attr->type, type);
+    return epctx__attr_value_check(attr, error);
 }
 
 static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count, epctx_arena *arena,
@@ -9451,7 +9470,7 @@ static epctx_status epctx__own_attrs_check(const epctx_attr *own, size_t count, 
     epctx_map_init(&names, arena);
     for (i = 0; i < count; i++) {
         const epctx_str name = own[i].name;
-        epctx_status status = epctx__own_attr_check(&own[i], i, epctx__has(&names, name), error);
+        epctx_status status = epctx__own_attr_check(&own[i], i, epctx_map_get(&names, name), error);
         if (status != EPCTX_OK && error != NULL)
             epctx__blame_part(error, "attribute", name, error->attribute, sizeof error->attribute);
         EPCTX__TRY(status);
@@ -10007,12 +10026,16 @@ EPCTX_API epctx_compat epctx_compat_compare(const epctx_profile *profile, epctx_
         text = "the compatibility string is too long";
     } else if (profile != NULL && profile->compat_fn != NULL) {
         verdict = profile->compat_fn(profile, model, runtime, &text);
+        if ((uint32_t)verdict > EPCTX_COMPAT_UNSUPPORTED) {
+            verdict = EPCTX_COMPAT_NOT_APPLICABLE;
+            text = "compat_fn gave no epctx_compat";
+        }
     } else {
         bool own = epctx__compat_find(runtime, epctx_str_of("epctx"), &format);
         verdict = epctx__compare_pairs(model, runtime, own, &text);
     }
     epctx_error_clear(why);
-    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text);
+    epctx_fail(why, EPCTX_ERR_VERSION, "%s", text != NULL ? text : "");
     if (why != NULL) why->status = EPCTX_OK;
     return verdict;
 }

@@ -371,14 +371,15 @@ TEST(own_attributes) {
     own[2].name = epctx_str_of("lanes");
     CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
     CHECK_STR(error.attribute, "lanes");
-    CHECK_HAS(error.message, "own attribute 2 is there already: each is expected once");
+    CHECK_HAS(error.message, "own attributes 0 and 2 have this name: each is expected once");
     own[2].name = epctx_str_of("");
     CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
     CHECK_HAS(error.message, "node 'n1': own attribute 2 has no name, one is expected");
     own_attr(&own[2], "table", EPCTX_ATTR_TENSOR);
     CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND);
     CHECK_STR(error.attribute, "table");
-    CHECK_HAS(error.message, "has type 4 (TENSOR) and no value");
+    CHECK_HAS(error.message, "has type 4 (TENSOR) and no value: ONNX Runtime makes INT, FLOAT, "
+                             "STRING and lists of these");
     own_attr(&own[1], EPCTX_WEIGHTS_ATTR, EPCTX_ATTR_INT); /* loading refuses it */
     CHECK_INT(check_node(&node, own, 2, &error), EPCTX_ERR_BACKEND);
     CHECK_STR(error.attribute, EPCTX_WEIGHTS_ATTR);
@@ -391,10 +392,55 @@ TEST(own_attributes) {
     own_attr(&own[2], text, EPCTX_ATTR_##type); \
     CHECK_INT(check_node(&node, own, 3, &error), EPCTX_ERR_BACKEND); \
     CHECK_STR(error.attribute, text); \
-    CHECK_HAS(error.message, "own attribute 2 has this name of the schema"); \
+    CHECK_HAS(error.message, \
+              "own attribute 2 has this name of the schema: set epctx_epnode." #member \
+              ", or take a name of the EP's own"); \
     CHECK_STR(error.node, "n1");
     EPCTX_EPNODE_ATTR_LIST(OF_SCHEMA)
 #undef OF_SCHEMA
+}
+
+/* What is not there, or is of no type, is named. */
+TEST(own_values) {
+    static const epctx_str broken[] = {{"a", 1}, {NULL, 3}};
+    static const struct {
+        int type;
+        size_t size; /* of a string, else the elements of a list */
+        const epctx_str *strings;
+        const char *message; /* NULL: whole */
+    } rows[] = {
+        {EPCTX_ATTR_INT, 0, NULL, NULL},
+        {EPCTX_ATTR_FLOAT, 0, NULL, NULL},
+        {EPCTX_ATTR_STRING, 0, NULL, NULL},
+        {EPCTX_ATTR_INTS, 0, NULL, NULL},
+        {EPCTX_ATTR_STRINGS, 0, NULL, NULL},
+        {EPCTX_ATTR_STRINGS, 1, broken, NULL},
+        {EPCTX_ATTR_STRING, 3, NULL, "is STRING with size 3, and s.data is NULL"},
+        {EPCTX_ATTR_INTS, 2, NULL, "is INTS with count 2, and ints is NULL"},
+        {EPCTX_ATTR_FLOATS, SIZE_MAX, NULL, ", and floats is NULL"},
+        {EPCTX_ATTR_STRINGS, 1, NULL, "is STRINGS with count 1, and strings is NULL"},
+        {EPCTX_ATTR_STRINGS, 2, broken, "is STRINGS with count 2, and the data of one is NULL"},
+        {EPCTX_ATTR_GRAPH, 0, NULL, "has type 5 (GRAPH) and no value: ONNX Runtime makes INT, "},
+        {0, 0, NULL, "has type 0 ("},
+        {99, 0, NULL, "and no value: ONNX Runtime makes INT, FLOAT, STRING and lists of these"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        epctx_epnode node = epctx_epnode_default();
+        epctx_attr own;
+        epctx_error error;
+        epctx_status status;
+        node.source = epctx_str_of("NPU");
+        node.ep_cache_context = epctx_str_of("payload");
+        own_attr(&own, "lanes", (epctx_attr_type)rows[i].type);
+        own.s.size = own.count = rows[i].size;
+        own.strings = rows[i].strings;
+        status = check_node(&node, &own, 1, &error);
+        CHECK(status == (rows[i].message != NULL ? EPCTX_ERR_BACKEND : EPCTX_OK), "row %zu: %s", i,
+              error.message);
+        if (rows[i].message == NULL) continue;
+        CHECK_STR(error.attribute, "lanes");
+        CHECK_HAS(error.message, rows[i].message);
+    }
 }
 
 /* An attribute of the EP's own: of the type that is asked for, absent, or an error. */
@@ -572,6 +618,7 @@ int main(int argc, char **argv) {
     RUN(from_record);
     RUN(never_loads);
     RUN(own_attributes);
+    RUN(own_values);
     RUN(typed_attribute);
     RUN(many_inputs);
     RUN(round_trip);

@@ -316,15 +316,16 @@ TEST(refused_nodes) {
         wish *make;
         const char *what, *expected;
     } rows[] = {
-        {twice, "attribute 'index': own attribute 1 is there already", "each is expected once"},
+        {twice, "attribute 'index': own attributes 0 and 1 have this name",
+         "each is expected once"},
         {reserved, "attribute 'main_context': own attribute 0 has this name of the schema",
-         "a name of the EP's own is expected"},
+         "or take a name of the EP's own"},
         {reserved_weights, "attribute 'epctx_weights': epctx makes this one",
          "an attribute of the EP's own is expected"},
         {nameless_attr, "own attribute 0 has no name", "node_fn: "},
-        {no_tensor, "attribute 't': has type 4 (TENSOR)", "one of a type from FLOAT to STRINGS"},
-        {other_type, "attribute 't': has type 77", "one of a type from FLOAT to STRINGS"},
-        {no_strings, "attribute 's': has type 8 (STRINGS) and no value", "expected"},
+        {no_tensor, "attribute 't': has type 4 (TENSOR)", "STRING and lists of these"},
+        {other_type, "attribute 't': has type 77", "STRING and lists of these"},
+        {no_strings, "attribute 's': is STRINGS with count 3", "and strings is NULL"},
         {no_list, "2 outputs and", "no list"},
         {no_name, "gave no name", "one is expected"},
         {unknown_input, "input 1, 'nowhere'", "one of the 1 inputs and 0 weight inputs"},

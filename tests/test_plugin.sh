@@ -407,9 +407,9 @@ while read -r code name text; do mistake "$code" "$name" "$text"; done <<'END'
 1 find_fails the SDK is not well in find_fn
 1 find_forgets find_fn sets no graph
 1 info_fails the SDK is not well in info_fn
-1 info_forgets the context's graph has 0 inputs, the node has 1
+1 info_forgets of the context has 0 inputs, the node has 1
 1 info_without_values info_fn gives graph 'MineExecutionProvider_
-1 info_without_outputs the context's graph has 0 outputs, the node has 1
+1 info_without_outputs of the context has 0 outputs, the node has 1
 1 scratch_without_end bytes of scratch that info_fn asks for
 1 run_fails the SDK is not well in run_fn
 1 run_fails_silently the backend failed

@@ -453,6 +453,50 @@ TEST(compatibility_by_own_rule) {
     CHECK_INT(asked, 3);
 }
 
+/* What it must not answer: no value of epctx_compat, and no text. */
+typedef struct wrong_rule {
+    epctx_profile profile;
+    int answer;
+    const char *said, *before; /* `before`: what it found as `*why` */
+} wrong_rule;
+
+static epctx_compat answer_wrong(const epctx_profile *profile, epctx_str model, epctx_str runtime,
+                                 const char **why) {
+    wrong_rule *rule;
+    memcpy(&rule, &profile, sizeof rule); /* the test's own, which is not const */
+    (void)model;
+    (void)runtime;
+    rule->before = *why;
+    *why = rule->said;
+    return (epctx_compat)rule->answer;
+}
+
+TEST(compatibility_by_wrong_rule) {
+    static const struct {
+        int answer;
+        const char *said;
+        epctx_compat verdict;
+        const char *message;
+    } rows[] = {
+        {EPCTX_COMPAT_UNSUPPORTED, "another driver", EPCTX_COMPAT_UNSUPPORTED, "another driver"},
+        {EPCTX_COMPAT_OPTIMAL, NULL, EPCTX_COMPAT_OPTIMAL, ""},
+        {4, "another driver", EPCTX_COMPAT_NOT_APPLICABLE, "compat_fn gave no epctx_compat"},
+        {-1, NULL, EPCTX_COMPAT_NOT_APPLICABLE, "compat_fn gave no epctx_compat"},
+        {INT_MIN, "", EPCTX_COMPAT_NOT_APPLICABLE, "compat_fn gave no epctx_compat"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        wrong_rule rule = {.answer = rows[i].answer, .said = rows[i].said};
+        epctx_error why;
+        rule.profile = *epctx_profile_find(epctx_str_of("generic"));
+        rule.profile.compat_fn = answer_wrong;
+        CHECK_INT(epctx_compat_compare(&rule.profile, epctx_str_of("a"), epctx_str_of("b"), &why),
+                  rows[i].verdict);
+        CHECK_STR(rule.before, "");
+        CHECK_STR(why.message, rows[i].message);
+        CHECK_INT(why.status, EPCTX_OK);
+    }
+}
+
 /* -- state, files, walk -- */
 
 /* A model that is open, and its state. */
@@ -785,6 +829,7 @@ int main(int argc, char **argv) {
     RUN(whose_context);
     RUN(compatibility_of_own_strings);
     RUN(compatibility_by_own_rule);
+    RUN(compatibility_by_wrong_rule);
     RUN(state);
     RUN(state_whole);
     RUN(state_of_broken_nodes);

@@ -425,13 +425,13 @@ inline Ort::Node MakeNode(const OrtNode *fused, const epctx_node &record, const 
     return Ort::Node(made);
 }
 
-// EPContext nodes for Compile's `out`, in the order of the fused nodes. `binary`: the name of the
-// file that the first node refers to; NULL: the contexts stay in the nodes. `ends`: by default the
-// nodes have the inputs and outputs of `nodes`, so that no weight is written into the context
-// model. ORT owns the nodes when this returns; when it throws there are none.
-inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size_t count,
-                      const char *binary, const char *model_path, OrtNode **out,
-                      epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
+// EPContext nodes in the order of the fused nodes. `binary`: the name of the file that the first
+// node refers to, which is written when all nodes are made; NULL: the contexts stay in the nodes.
+// `ends`: by default the nodes have the inputs and outputs of `nodes`, so that no weight is written
+// into the context model.
+inline std::vector<Ort::Node> MakeNodes(const epctx_node *nodes, const OrtNode *const *fused,
+                                        size_t count, const char *binary, const char *model_path,
+                                        epctx_ort_ends ends = EPCTX_ORT_ENDS_RECORD)
 {
     std::vector<Ort::Node> made;
     made.reserve(count); // nothing throws between a node and its owner
@@ -445,8 +445,14 @@ inline void GiveNodes(const epctx_node *nodes, const OrtNode *const *fused, size
         node.onnx_model_filename = epctx_path_file(epctx_str_of(model_path));
         made.push_back(MakeNode(fused[i], epctx_ort_context_node_own(&nodes[i]), node, ends));
     }
-    for (size_t i = 0; i < count; i++)
-        out[i] = made[i].release();
+    return made;
+}
+
+// To Compile's `out`, last of all: ORT owns the nodes of a Compile that succeeds, and no others.
+inline void GiveNodes(std::vector<Ort::Node> made, OrtNode **out)
+{
+    for (Ort::Node &node : made)
+        *out++ = node.release();
 }
 
 // ---------------------------------------------------------------------------------------- options

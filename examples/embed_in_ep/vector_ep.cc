@@ -108,10 +108,14 @@ constexpr size_t pruned = SIZE_MAX; // ORT removed an output whose readers it fo
 
 // By value name: the fused node of a model that was loaded again may have another order.
 std::vector<size_t> Places(const std::vector<std::string> &wanted, const OrtNode *fused,
-                           bool outputs, size_t expected) {
-    if (wanted.size() != expected) {
-        epctx::Fail(EPCTX_ERR_CONTEXT, "the context's graph has %u %s, the node has %u",
-                    std::uint64_t{expected}, outputs ? "outputs" : "inputs",
+                           bool outputs, const epctx_bound &bound) {
+    const size_t count = outputs ? bound.info.output_count : bound.info.input_count;
+    if (wanted.size() != count) {
+        epctx::Fail(EPCTX_ERR_CONTEXT,
+                    "node '%S': attribute 'partition_name': graph '%S' of the context has %u %s%s, "
+                    "the node has %u",
+                    &bound.node.name, &bound.info.name, std::uint64_t{count},
+                    outputs ? "output" : "input", count == 1 ? "" : "s",
                     std::uint64_t{wanted.size()});
     }
     const std::vector<std::string> names = epctx::Names(fused, outputs);
@@ -132,8 +136,8 @@ void Kernel::Bind(std::shared_ptr<const Context> from, const epctx_bound &bound,
     context = std::move(from);
     graph = bound.graph;
     info = bound.info;
-    in = Places(inputs, fused, false, info.input_count);
-    out = Places(outputs, fused, true, info.output_count);
+    in = Places(inputs, fused, false, bound);
+    out = Places(outputs, fused, true, bound);
 }
 
 // "float32[1,3]"
@@ -322,6 +326,10 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
                          ValueNames(graph.inputs, graph.input_count),
                          ValueNames(graph.outputs, graph.output_count));
     }
+    if (!generate) return;
+    // A node that is refused leaves the older files as they are.
+    std::vector<Ort::Node> given =
+        epctx::MakeNodes(nodes, fused, made, file ? name : nullptr, ModelPath(records[0]));
     const epctx_span bytes = epctx_ep_binary(&context->made);
     if (file && buffers.Writes()) {
         buffers.Write(name, bytes);
@@ -332,10 +340,7 @@ void Ep::CompileAlone(const Records &records, const OrtNode **fused, const Kerne
             return epctx_write_bytes(nullptr, path, bytes.data, bytes.size, &write, error);
         });
     }
-    if (generate) {
-        epctx::GiveNodes(nodes, fused, made, file ? name : nullptr, ModelPath(records[0]),
-                         context_nodes);
-    }
+    epctx::GiveNodes(std::move(given), context_nodes);
 }
 
 // The graphs join the context of the group. Its binary is written by the last session, so this one
@@ -359,7 +364,8 @@ void Ep::CompileShared(const Records &records, const OrtNode **fused, OrtNode **
                                    error);
     });
     joined = std::move(path);
-    epctx::GiveNodes(nodes, fused, records.size(), nullptr, ModelPath(records[0]), context_nodes);
+    epctx::GiveNodes(epctx::MakeNodes(nodes, fused, records.size(), nullptr, ModelPath(records[0])),
+                     context_nodes);
 }
 
 // ORT has written the session's context model. The last session writes the binary.

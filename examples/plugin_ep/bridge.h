@@ -155,8 +155,9 @@ typedef enum epctx_ort_ends {
 
 /* The node that ORT writes in the place of `fused`, with its name: ORT replaces the one by the
  * other by name. It has the attributes of `node`, and the own ones that `record` has, all of them
- * as epctx_epnode_check wants them (else EP_FAIL): of every type that OrtApi::CreateOpAttr makes,
- * others are NOT_IMPLEMENTED. The caller owns it. */
+ * as epctx_epnode_check wants them (else EP_FAIL, as for a list that is NULL): of every type that
+ * OrtApi::CreateOpAttr makes, others are NOT_IMPLEMENTED. The caller owns it. Make all nodes before
+ * you write their binary. */
 OrtStatus *epctx_ort_context_node_create(const epctx_ort_api *api, const OrtNode *fused,
                                          const epctx_node *record, const epctx_epnode *node,
                                          epctx_ort_ends ends, epctx_arena *arena, OrtNode **out);

@@ -221,16 +221,11 @@ static void ORT_API_CALL release_state(OrtNodeComputeInfo *self, void *state) {
  * node of a reloaded model need not keep the order of the EPContext node. `prunes`: ORT has removed
  * what nobody reads any more, once it folded the readers away; EPCTX_MAP_NONE is its place. */
 static OrtStatus *find_places(const epctx_ort_api *api, const epctx_value *values,
-                              size_t value_count, const char *const *wanted, size_t wanted_count,
+                              const char *const *wanted, size_t wanted_count,
                               const char *const *names, size_t name_count, const char *what,
                               bool prunes, epctx_arena *arena, uint32_t *out) {
     epctx_map places;
     size_t i;
-    if (value_count != wanted_count) {
-        return epctx_ort_fail(api, EPCTX_ERR_CONTEXT,
-                              "the context's graph has %zu %ss, the node has %zu", value_count,
-                              what, wanted_count);
-    }
     epctx_map_init(&places, arena);
     for (i = name_count; i-- > 0;) /* the first of a name counts */
         if (epctx_map_put(&places, epctx_str_of(names[i]), (uint32_t)i) != EPCTX_OK)
@@ -255,6 +250,19 @@ static OrtStatus *find_places(const epctx_ort_api *api, const epctx_value *value
     return NULL;
 }
 
+/* Has the graph as many values as the node that is bound to it? */
+static OrtStatus *check_count(const epctx_ort_api *api, const epctx_bound *bound, const char *what,
+                              size_t has, size_t wanted) {
+    const epctx_str *node = &bound->node.name, *graph = &bound->info.name;
+    if (has == wanted) return NULL;
+    return epctx_ort_fail(
+        api, EPCTX_ERR_CONTEXT,
+        "node '%.*s': attribute 'partition_name': graph '%.*s' of the context has "
+        "%zu %s%s, the node has %zu",
+        (int)node->size, node->data, (int)graph->size, graph->data, has, what, has == 1 ? "" : "s",
+        wanted);
+}
+
 static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t input_count,
                        const char *const *outputs, size_t output_count, const OrtNode *fused,
                        epctx_arena *arena) {
@@ -271,13 +279,12 @@ static OrtStatus *fill(ep_kernel *kernel, const char *const *inputs, size_t inpu
         (uint32_t *)calloc(info->input_count + info->output_count + 1, sizeof(uint32_t));
     if (!kernel->places) return epctx_ort_no_memory(api);
     EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, false, arena, &names, &kernel->ort_input_count));
-    EPCTX_ORT_TRY(find_places(api, info->inputs, info->input_count, inputs, input_count,
-                              (const char *const *)names, kernel->ort_input_count, "input", false,
-                              arena, kernel->places));
+    EPCTX_ORT_TRY(find_places(api, info->inputs, inputs, input_count, (const char *const *)names,
+                              kernel->ort_input_count, "input", false, arena, kernel->places));
     EPCTX_ORT_TRY(epctx_ort_node_names(api, fused, true, arena, &names, &kernel->ort_output_count));
-    EPCTX_ORT_TRY(find_places(api, info->outputs, info->output_count, outputs, output_count,
-                              (const char *const *)names, kernel->ort_output_count, "output", true,
-                              arena, kernel->places + info->input_count));
+    EPCTX_ORT_TRY(find_places(api, info->outputs, outputs, output_count, (const char *const *)names,
+                              kernel->ort_output_count, "output", true, arena,
+                              kernel->places + info->input_count));
     arguments = info->input_count * sizeof(epctx_span) + info->output_count * sizeof(epctx_memory);
     kernel->scratch_offset = arguments;
     kernel->block_size = arguments + 2 * SCRATCH_ALIGNMENT;
@@ -326,7 +333,10 @@ OrtStatus *ep_kernel_create(ep_context *context, const epctx_bound *bound,
     kernel->info = bound->info;
     memset(&arena, 0, sizeof arena);
     epctx_arena_init(&arena, NULL);
-    status = fill(kernel, inputs, input_count, outputs, output_count, fused, &arena);
+    status = check_count(kernel->api, bound, "input", bound->info.input_count, input_count);
+    if (!status)
+        status = check_count(kernel->api, bound, "output", bound->info.output_count, output_count);
+    if (!status) status = fill(kernel, inputs, input_count, outputs, output_count, fused, &arena);
     epctx_arena_free(&arena);
     if (status) {
         ep_kernel_release(&kernel->ort);

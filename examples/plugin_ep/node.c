@@ -209,6 +209,14 @@ static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *recor
     return NULL;
 }
 
+static OrtStatus *check_list(const epctx_ort_api *api, const char *node, const char *what,
+                             const epctx_str *list, size_t count) {
+    return list || count == 0
+               ? NULL
+               : epctx_ort_fail(api, EPCTX_ERR_BACKEND, "node '%s': there are %zu %s, and no list",
+                                node, count, what);
+}
+
 static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,
                             const epctx_node *record, epctx_ort_ends ends, epctx_arena *arena,
                             parts *out) {
@@ -237,6 +245,8 @@ static OrtStatus *check_node(const epctx_ort_api *api, const char *name, const e
                              const epctx_epnode *node, epctx_arena *arena) {
     epctx_epnode named = *node;
     epctx_error error;
+    EPCTX_ORT_TRY(check_list(api, name, "inputs", record->inputs, record->input_count));
+    EPCTX_ORT_TRY(check_list(api, name, "outputs", record->outputs, record->output_count));
     named.name = epctx_str_of(name);
     return epctx_ort_status(
         api, epctx_epnode_check(&named, record->attrs, record->attr_count, arena, &error), &error);

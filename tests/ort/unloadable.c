@@ -54,5 +54,13 @@ epctx_node __wrap_epctx_ort_context_node_own(const epctx_node *record) {
         own.attrs = NULL;
         own.attr_count = 3;
     }
+    if (wished("inputs_no_list")) {
+        own.inputs = NULL;
+        own.input_count = 3;
+    }
+    if (wished("outputs_no_list")) {
+        own.outputs = NULL;
+        own.output_count = 3;
+    }
     return own;
 }
