@@ -476,9 +476,19 @@ import sys, onnxruntime
 print(f"{sys.executable}, ONNX Runtime {onnxruntime.__version__}")')"
 said "conformance a kept program says what is wrong" 1 ": expected 0, found 1"
 said "conformance a kept program says what the suite found" 1 "The suite: outputs differ"
+said "conformance a kept program says what it does" 1 "session of src/m.onnx {}: done"
 /usr/bin/env -i /usr/bin/python3 -S "$again" >"$out" 2>&1
 code=$?
-said "conformance a kept program without ONNX Runtime" 1 "pip install numpy onnxruntime"
+said "conformance a kept program without ONNX Runtime" 2 "pip install numpy onnxruntime"
+mkdir "$work/moved"
+sed 's|/libbad_ep\.so|/libmoved_ep.so|' "$again" >"$work/moved/again.py"
+"$python" -B "$work/moved/again.py" >"$out" 2>&1
+code=$?
+said "conformance a kept program whose library is not there" 2 "cannot try: the library "
+said "conformance it says why" 2 "/libmoved_ep.so does not load: "
+EPCTX_TOY_EP='' EPCTX_BAD_EP=all_wrong "$python" -B "$again" >"$out" 2>&1
+code=$?
+said "conformance a kept program whose library is refused" 2 "is not registered: "
 command_line "a folder for failures that is there" 2 "File exists" "$EPCTX_TOY_EP" \
     --keep "$work/kept"
 

@@ -38,7 +38,7 @@ def wrong_with(again, name, env, known):
     code, text = run(words, env, stderr=subprocess.STDOUT)
     if known and (code != 0 or "this script cannot show it" not in text):
         return f"known as not shown, but it is: {text[-300:]!r}"
-    if not known and code in (0, None):
+    if not known and code in (0, 2, None):
         return f"the fault is not shown: {text[-300:]!r}"
     if code == 1 and "Seen again." not in text:
         return f"ended before it had seen anything: {text[-300:]!r}"
