@@ -39,6 +39,7 @@ typedef struct finding {
     const char *experiment;
     int model; /* of the user's, or NO_MODEL */
     verdict verdict;
+    bool blocked;   /* not judged, because of board.blocker */
     char text[600]; /* of a rule that passed: a remark, or "" */
 } finding;
 
@@ -103,12 +104,14 @@ typedef struct board {
     fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
     /* Of the experiment that runs: */
     const char *experiment;
-    int model;         /* of the user's, that it tries, or NO_MODEL */
-    bool returned;     /* it came to its end: nobody else ended the process */
-    const char *step;  /* of opening the EP, that the process is in; NULL: in none */
-    char judging[32];  /* the rule that a crash would break */
-    char doing[300];   /* and what the EP is asked to do */
-    char gave_up[600]; /* why the rest of it is not applicable; "" */
+    int model;                  /* of the user's, that it tries, or NO_MODEL */
+    bool returned;              /* it came to its end: nobody else ended the process */
+    const char *step;           /* that the process is in; NULL: none of those below */
+    bool blocked;               /* what is not judged now is so because of the blocker */
+    char registered[NAME + 10]; /* as what the library is */
+    char judging[32];           /* the rule that a crash would break */
+    char doing[300];            /* and what the EP is asked to do */
+    char gave_up[600];          /* why the rest of it is not applicable; "" */
     size_t sessions; /* and compilations that it has made; of the last one, if failures are kept: */
     last_session last;
     bool platform; /* the EP has said that this machine cannot do what it was asked */
@@ -116,10 +119,14 @@ typedef struct board {
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
     const char *hung_in; /* that experiment */
     bool probed;         /* the probe came to its end */
+    bool probing;        /* the experiment that runs is the probe */
+    const rule *blocker; /* what the probe failed at, and needed for all others; NULL: nothing */
 } board;
 
 /* Steps of opening an EP: who hangs in one does so in each experiment. */
 extern const char step_load[], step_register[];
+/* And what ORT does in a session. */
+extern const char step_session[], step_compile[], step_run[];
 
 /* What the user asked for. */
 enum { MAX_MODELS = 64 };
@@ -153,7 +160,6 @@ typedef struct trial {
     char paths[8][PATH_MAX]; /* of in_folder */
     unsigned path_count;
     char registration[NAME + 10]; /* of registration_of */
-    char registered[NAME + 10];   /* as what the library is registered */
 } trial;
 
 /* ---------------------------------------------------------------- verdicts */
@@ -227,7 +233,8 @@ typedef struct outcome {
 
 /* Of all findings about a rule: one failure counts. */
 outcome outcome_of(const trial *t, size_t rule_index);
-/* The rule to begin with: others fail because it does. rule_count: none, or it fails alone. */
+/* The rule to begin with: others fail, or cannot be judged, because it does. rule_count: none, or it
+ * fails alone. */
 size_t root_of(const trial *t);
 /* Of all findings about one of the user's models: one failure counts; without one, what could not
  * be judged leaves it without a verdict. */

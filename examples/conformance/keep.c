@@ -421,7 +421,7 @@ static bool is_about_files(const char *rule_id) {
 
 static void put_registration(const trial *t, FILE *out) {
     fputs("register(", out);
-    put_quoted(out, t->registered);
+    put_quoted(out, t->board->registered);
     fputs(", ", out);
     put_path(t, out, t->wanted.library);
     fputs(", ", out);

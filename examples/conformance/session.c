@@ -344,7 +344,6 @@ static void probe(trial *t) {
     find_claims(t, &a);
     if (ep->is_virtual) tell_fact(t, "device", "virtual");
     tell_claims(t);
-    t->board->probed = true;
     if (!claims_any(ep)) {
         judge_probe(t, &a);
         if (ep->is_virtual && a.opened == 0) only_compile(t);
