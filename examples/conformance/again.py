@@ -283,7 +283,7 @@ def alike(wanted, found):
     return sum(w in there for w in words) >= 0.7 * len(words)
 
 
-def finish(end, run, refuse, files, code, said, text, beyond, folder, sessions):
+def finish(end, run, refuse, files, code, said, text, beyond, lacks, folder, sessions):
     print("The suite:", text)
     same = not beyond and (LAST.get("end"), LAST.get("run"), LAST.get("code")) == (end, run, code)
     if same and end == "refused":
@@ -302,7 +302,7 @@ def finish(end, run, refuse, files, code, said, text, beyond, folder, sessions):
     if same:
         print("Seen again.")
         sys.exit(1)
-    why = f"it needs {beyond}" if beyond else "it needs what was between the sessions (" \
+    why = f"it needs {lacks}" if lacks else "it needs what was between the sessions (" \
         f"{sessions}), or beside them"
     print(f"Not seen again. If the EP is as it was, this script cannot show it: {why}.")
 

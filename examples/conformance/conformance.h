@@ -39,8 +39,9 @@ typedef struct finding {
     const char *experiment;
     int model; /* of the user's, or NO_MODEL */
     verdict verdict;
-    bool blocked;   /* not judged, because of board.blocker */
-    char text[600]; /* of a rule that passed: a remark, or "" */
+    bool blocked;      /* not judged, because of board.blocker */
+    const char *lacks; /* what again.py would need to show the failure; "": nothing */
+    char text[600];    /* of a rule that passed: a remark, or "" */
 } finding;
 
 enum { MAX_FINDINGS = 4000, MAX_FACTS = 300, OP = 40, NAME = 200 };
@@ -90,10 +91,11 @@ typedef enum run_end { RUN_NONE, RUN_WRONG, RUN_RIGHT } run_end;
 typedef struct last_session {
     session_end end;
     run_end run;
-    int code;       /* ORT's, */
-    char said[600]; /* and its message */
-    char more[80];  /* what the kept program cannot do; "" */
-    size_t blobs;   /* kept beside it */
+    int code;         /* ORT's, */
+    char said[600];   /* and its message */
+    const char *more; /* what the kept program cannot do; "" */
+    bool writes;      /* by the application's callback */
+    size_t blobs;     /* kept beside it */
 } last_session;
 
 typedef struct board {
@@ -112,6 +114,7 @@ typedef struct board {
     char judging[32];           /* the rule that a crash would break */
     char doing[300];            /* and what the EP is asked to do */
     char gave_up[600];          /* why the rest of it is not applicable; "" */
+    const char *beside; /* what it does besides sessions one after the other; NULL: nothing */
     size_t sessions; /* and compilations that it has made; of the last one, if failures are kept: */
     last_session last;
     bool platform; /* the EP has said that this machine cannot do what it was asked */
@@ -127,6 +130,8 @@ typedef struct board {
 extern const char step_load[], step_register[];
 /* And what ORT does in a session. */
 extern const char step_session[], step_compile[], step_run[];
+/* For board.beside. */
+extern const char several_sessions[];
 
 /* What the user asked for. */
 enum { MAX_MODELS = 64 };
@@ -151,7 +156,8 @@ typedef struct trial {
     void (*seen)(const ort_spec *spec, const ort_output *to);
     void (*done)(const ort_spec *spec, bool ok);
     void (*ran)(const struct trial *t, const char *reference, uint32_t seed, bool ok);
-    void (*failed)(const struct trial *t, const char *rule_id, const char *text);
+    /* Returns what the kept program lacks to show it; "": nothing. */
+    const char *(*failed)(const struct trial *t, const char *rule_id, const char *text);
     board *board; /* shared with main.c's process */
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
      * arguments of the call. */
@@ -174,8 +180,8 @@ typedef struct trial {
 void judging(trial *t, const char *rule_id, const char *format, ...) LIKE_PRINTF(3, 4);
 /* Notes a verdict on `ids`, one rule or several, separated by blanks: passed if `ok`, else failed
  * with the text, which says what was expected and what was found. Of several only the first one
- * fails, and the others are not judged: they saw the same event. What the EP says to be the platform's
- * fault is judged in no rule. Returns `ok`. */
+ * fails, and the others are not judged: they saw the same event. What the EP says to be the
+ * platform's fault is judged in no rule. Returns `ok`. */
 bool judge(trial *t, const char *ids, bool ok, const char *format, ...) LIKE_PRINTF(4, 5);
 void holds(trial *t, const char *ids);
 /* Passed, but users may be hurt. */
@@ -233,8 +239,8 @@ typedef struct outcome {
 
 /* Of all findings about a rule: one failure counts. */
 outcome outcome_of(const trial *t, size_t rule_index);
-/* The rule to begin with: others fail, or cannot be judged, because it does. rule_count: none, or it
- * fails alone. */
+/* The rule to begin with: others fail, or cannot be judged, because it does. rule_count: none, or
+ * it fails alone. */
 size_t root_of(const trial *t);
 /* Of all findings about one of the user's models: one failure counts; without one, what could not
  * be judged leaves it without a verdict. */
@@ -397,8 +403,9 @@ void note_end(const ort_spec *spec, bool ok);
 void note_run(const trial *t, const char *reference, uint32_t seed, bool ok);
 /* At the beginning and the end of an experiment. */
 void forget_sessions(const trial *t);
-/* request.keep gets a folder of the rule's name: the experiment's files and again.py. */
-void keep_failure(const trial *t, const char *rule_id, const char *text);
+/* request.keep gets a folder of the rule's name: the experiment's files and again.py. Returns what
+ * again.py lacks to show the failure; "": nothing. */
+const char *keep_failure(const trial *t, const char *rule_id, const char *text);
 
 /* ----------------------------------------------------- a context model, made */
 

@@ -249,7 +249,8 @@ static void begin_experiment(board *b, const experiment *e, int model) {
     b->registered[0] = b->judging[0] = b->gave_up[0] = '\0';
     b->sessions = 0;
     memset(&b->last, 0, sizeof b->last);
-    b->step = NULL;
+    b->last.more = "";
+    b->step = b->beside = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }
 

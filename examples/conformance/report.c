@@ -124,7 +124,10 @@ static void put_rule(const trial *t, FILE *out, size_t i, size_t root) {
     if (o.shown && *o.shown->text)
         fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
     again_of(t, i, o.verdict, again);
-    if (*again)
+    if (*again && *o.shown->lacks)
+        fprintf(out, "                kept: %s (again.py cannot show it: needs %s)\n", again,
+                o.shown->lacks);
+    else if (*again)
         fprintf(out,
                 "                without the suite, by a Python with numpy and onnxruntime: %s\n",
                 again);
@@ -199,6 +202,8 @@ static void put_rule_json(const trial *t, FILE *out, size_t i, const outcome *o)
     if (*again) {
         fputs(", ", out);
         put_json(out, "again", again);
+        fputs(", ", out);
+        put_json(out, "again_lacks", o->shown->lacks);
     }
     fputs("}", out);
 }
