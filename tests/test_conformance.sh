@@ -505,8 +505,8 @@ said "conformance a kept program says what it does" 1 "session of src/m.onnx {}:
 /usr/bin/env -i /usr/bin/python3 -S "$again" >"$out" 2>&1
 code=$?
 said "conformance a kept program without ONNX Runtime" 2 "pip install numpy onnxruntime"
-EPCTX_BAD_EP=lazy_creation "$program" "$build/libbad_ep.so" --only PLG-032 --keep "$work/kept/lazy" \
-    >"$out" 2>"$err"
+EPCTX_BAD_EP=lazy_creation "$program" "$build/libbad_ep.so" --only PLG-032 \
+    --keep "$work/kept/lazy" >"$out" 2>"$err"
 code=$?
 said "conformance the report says what a kept program cannot show" 1 \
     "PLG-032/again.py (again.py cannot show it: needs threads)"
