@@ -448,6 +448,30 @@ EOF
 then ok "conformance the root of many failures comes first"; else
     fail "conformance the root of many failures comes first" "$(tail -n 1 "$work/log")"
 fi
+# So is what ended the probe, where it is the only failure, too.
+# probe_ends FAULT RULE CALL: little of the EP is known then, and nothing that lacks is its choice.
+probe_ends() {
+    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" --json >"$work/root.json" 2>"$err"
+    EPCTX_BAD_EP=$1 "$program" "$build/libbad_ep.so" >"$out" 2>"$err"
+    if "$python" - "$out" "$work/root.json" "$2" "$3" >"$work/log" 2>&1 <<'EOF'
+import json, re, sys
+text, report, rule, call = open(sys.argv[1]).read(), json.load(open(sys.argv[2])), *sys.argv[3:]
+rows = re.findall(r"^(?:FAILED|not judged) .*\n(?: {16}.*\n)*", text, re.M)
+assert rows[0].startswith("FAILED          " + rule), f"text: the first is {rows[0]}"
+assert f" {call}; expected a result" in rows[0], f"text: not in which call: {rows[0]}"
+begin = re.search(r"begin here: (\d+) rules could not be judged because of it", rows[0])
+words = ("the probe, which", "the EP could not be opened", "probe: not reached", "not tried: ")
+told = sum(any(w in row for w in words) for row in rows[1:] if row.startswith("not judged"))
+assert begin and int(begin[1]) == told > 100, f"text: {rows[0]}: {told} rules say so"
+assert report["root"] == report["rules"][0]["rule"] == rule, f"JSON: {report['root']}"
+EOF
+    then ok "conformance $1: the root is what ended the probe"; else
+        fail "conformance $1: the root is what ended the probe" "$(tail -n 1 "$work/log")"
+    fi
+}
+probe_ends dies_in_sessions PLG-008 "while ONNX Runtime created the session"
+probe_ends dies_at_compile PLG-010 "while ONNX Runtime compiled the model"
+probe_ends dies_at_registration PLG-041 "during registration"
 # Nothing loads: that it is not found where it is comes before what threads and others see of it.
 EPCTX_BAD_EP=needs_current_folder "$program" "$build/libbad_ep.so" --json \
     --only "EPC-002 EPC-003 EPC-104 EPC-119 PLG-032" >"$out" 2>"$err"
@@ -463,8 +487,9 @@ said "conformance a thread that is left" 1 "1 thread more after unregistration"
 # What a rule failed on is kept: the program shows it again, without the suite, and a good EP passes
 # it. AGAIN=all tries every fault, which takes a quarter of an hour.
 mkdir "$work/kept"
-kept="all_wrong dies_on_scalar claims_relu data_other_name data_read_words first_graph early_binary"
-quick && kept="all_wrong data_read_words first_graph"
+kept="all_wrong dies_in_sessions dies_on_scalar claims_relu data_other_name data_read_words"
+kept="$kept first_graph early_binary"
+quick && kept="all_wrong dies_in_sessions data_read_words first_graph"
 [ "${AGAIN:-}" != all ] || kept=
 # shellcheck disable=SC2086 # a list of names
 "$python" -B tests/judge/again.py "$program" "$build" "$work/kept" $kept || status=1
@@ -476,9 +501,37 @@ import sys, onnxruntime
 print(f"{sys.executable}, ONNX Runtime {onnxruntime.__version__}")')"
 said "conformance a kept program says what is wrong" 1 ": expected 0, found 1"
 said "conformance a kept program says what the suite found" 1 "The suite: outputs differ"
+said "conformance a kept program says what it does" 1 "session of src/m.onnx {}: done"
 /usr/bin/env -i /usr/bin/python3 -S "$again" >"$out" 2>&1
 code=$?
-said "conformance a kept program without ONNX Runtime" 1 "pip install numpy onnxruntime"
+said "conformance a kept program without ONNX Runtime" 2 "pip install numpy onnxruntime"
+EPCTX_BAD_EP=lazy_creation "$program" "$build/libbad_ep.so" --only PLG-032 \
+    --keep "$work/kept/lazy" >"$out" 2>"$err"
+code=$?
+said "conformance the report says what a kept program cannot show" 1 \
+    "PLG-032/again.py (again.py cannot show it: needs threads)"
+dies=$(find "$work/kept/dies_in_sessions" -path '*PLG-008/again.py')
+EPCTX_BAD_EP=dies_in_sessions "$python" -B "$dies" >"$out" 2>"$err"
+code=$?
+: >"$err"
+tail -n 2 "$out" >"$work/last"
+cp "$work/last" "$out"
+said "conformance a kept program that crashes says as what it registered" 134 \
+    "libbad_ep.so as conformance: done"
+if [ "$(tail -n 1 "$out")" = "session of src/probe.onnx {}: " ]; then
+    ok "conformance a kept program that crashes says in which step"
+else
+    fail "conformance a kept program that crashes says in which step" "$(tail -n 1 "$out")"
+fi
+mkdir "$work/moved"
+sed 's|/libbad_ep\.so|/libmoved_ep.so|' "$again" >"$work/moved/again.py"
+"$python" -B "$work/moved/again.py" >"$out" 2>&1
+code=$?
+said "conformance a kept program whose library is not there" 2 "cannot try: the library "
+said "conformance it says why" 2 "/libmoved_ep.so does not load: "
+EPCTX_TOY_EP='' EPCTX_BAD_EP=all_wrong "$python" -B "$again" >"$out" 2>&1
+code=$?
+said "conformance a kept program whose library is refused" 2 "is not registered: "
 command_line "a folder for failures that is there" 2 "File exists" "$EPCTX_TOY_EP" \
     --keep "$work/kept"
 

@@ -1,17 +1,25 @@
 # What every again.py begins with (keep.c): it makes sessions and compilations, compares runs with
-# the CPU EP, and says whether the failure is seen again, exit code 1 (or a signal), or not, 0. Any
-# Python will do that has numpy and ONNX Runtime, of the version that the suite ran.
+# the CPU EP, and says whether the failure is seen again, exit code 1 (or a signal), or not, 0, or
+# why that cannot be tried here, 2. Any Python will do that has numpy and ONNX Runtime, of the
+# version that the suite ran.
 import contextlib
+import ctypes
 import os
 import re
 import shutil
 import sys
 
+
+def cannot_try(why):
+    print("cannot try:", why, flush=True)
+    sys.exit(2)
+
+
 try:
     import numpy
     import onnxruntime
 except ImportError as error:
-    sys.exit(f"{sys.executable}: {error}: pip install numpy onnxruntime")
+    cannot_try(f"{sys.executable}: {error}: pip install numpy onnxruntime")
 
 KEPT = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(KEPT, "again")
@@ -57,8 +65,20 @@ def files(changes):
                 file.write(data[name])
 
 
-def attempt(make):
-    """Whether it is made; else ORT's code and words."""
+def shown(path):
+    """A path in this program's folder without that folder; what is no path."""
+    if not isinstance(path, str):
+        return "memory"
+    return os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
+
+
+def named(what, model, config, options, on_cpu):
+    return f"{what} of {shown(model)} {({**config, **options})}" + " on the CPU EP" * on_cpu
+
+
+def attempt(what, make):
+    """Whether it is made; else ORT's code and words. A crash ends the line behind `what`."""
+    print(what, end=": ", flush=True)
     LAST.update(session=None, run="none", code=0, said="", failure=None, written=[], end="refused")
     try:
         LAST["session"] = make()
@@ -68,11 +88,18 @@ def attempt(make):
         LAST.update(code=int(code[1]) if code else 0, said=str(error))
         if LAST["code"] == 1 and LAST["failure"]:  # what Python makes of a callback's failure
             LAST["code"] = LAST["failure"]
-    print(LAST["end"], LAST["said"].split("\n")[0], flush=True)
+    print(f'{LAST["end"]} {LAST["said"]}'.split("\n", maxsplit=1)[0].rstrip(), flush=True)
 
 
 def register(name, library, ep):
-    attempt(lambda: onnxruntime.register_execution_provider_library(name, library))
+    attempt(f"registration of {library} as {name}",
+            lambda: onnxruntime.register_execution_provider_library(name, library))
+    if LAST["end"] == "refused":
+        try:
+            ctypes.CDLL(library)
+        except OSError as error:
+            cannot_try(f"the library {library} does not load: {error}")
+    LAST["no_ep"] = LAST["said"] and f"the library {library} is not registered: {LAST['said']}"
     LAST["devices"] = [d for d in onnxruntime.get_ep_devices() if d.ep_name in (ep, name)][:1]
 
 
@@ -101,7 +128,7 @@ def fail(failure):
 
 
 def read(reader, name, to):
-    print("read callback:", repr(name))
+    print("read callback", repr(name), end=", ", flush=True)
     fail(reader[1])
     if name not in reader[0]:
         fail((3, "the store has no such key"))
@@ -111,15 +138,21 @@ def read(reader, name, to):
 
 
 def write(writer, name, data):
-    print("write callback:", repr(name), data.size, "bytes")
+    print("write callback", repr(name), data.size, "bytes", end=", ", flush=True)
     fail(writer[1])
     LAST["written"].append((name, data.size))
 
 
+def begin(on_cpu):
+    LAST["session"] = None  # the one before ends
+    if LAST["no_ep"] and not on_cpu:  # the suite had it
+        cannot_try(LAST["no_ep"])
+
+
 def session(model, config, options, on_cpu=False, plain=True, alone=False, level=None,
             reader=None):
-    LAST["session"] = None  # the one before ends
-    attempt(lambda: onnxruntime.InferenceSession(
+    begin(on_cpu)
+    attempt(named("session", model, config, options, on_cpu), lambda: onnxruntime.InferenceSession(
         model, made_options(config, options, on_cpu, plain, alone, level, reader),
         providers=["CPUExecutionProvider"] if on_cpu else None, enable_fallback=0))
 
@@ -137,8 +170,8 @@ def compilation(model, to, config, options, on_cpu=False, plain=True, alone=Fals
             compiler.compile_to_file(to)
         else:
             compiler.compile_to_bytes()
-    LAST["session"] = None
-    attempt(make)
+    begin(on_cpu)
+    attempt(named("compilation", model, config, options, on_cpu), make)
 
 
 def fill(count, kind, seed):
@@ -179,13 +212,14 @@ def run(reference, seed, part):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     cpu = onnxruntime.InferenceSession(reference, options, providers=["CPUExecutionProvider"])
+    print("run:", end=" ", flush=True)
     try:
         pairs = zip(cpu.run(None, values), LAST["session"].run(None, values))
         wrong = [d for d in (difference(a, b, part) for a, b in pairs) if d]
     except Exception as error:
         wrong = [str(error).split("\n")[0]]
     LAST["run"] = "wrong" if wrong else "right"
-    print("run:", wrong[0] if wrong else "as on the CPU EP", flush=True)
+    print(wrong[0] if wrong else "as on the CPU EP", flush=True)
 
 
 def fields(data):
@@ -249,7 +283,7 @@ def alike(wanted, found):
     return sum(w in there for w in words) >= 0.7 * len(words)
 
 
-def finish(end, run, refuse, files, code, said, text, beyond, folder, sessions):
+def finish(end, run, refuse, files, code, said, text, beyond, lacks, folder, sessions):
     print("The suite:", text)
     same = not beyond and (LAST.get("end"), LAST.get("run"), LAST.get("code")) == (end, run, code)
     if same and end == "refused":
@@ -268,7 +302,7 @@ def finish(end, run, refuse, files, code, said, text, beyond, folder, sessions):
     if same:
         print("Seen again.")
         sys.exit(1)
-    why = f"it needs {beyond}" if beyond else "it needs what was between the sessions (" \
+    why = f"it needs {lacks}" if lacks else "it needs what was between the sessions (" \
         f"{sessions}), or beside them"
     print(f"Not seen again. If the EP is as it was, this script cannot show it: {why}.")
 

@@ -6,6 +6,10 @@
 
 const char step_load[] = "loading the library";
 const char step_register[] = "registration";
+const char step_session[] = "ONNX Runtime created the session";
+const char step_compile[] = "ONNX Runtime compiled the model";
+const char step_run[] = "ONNX Runtime ran the session";
+const char several_sessions[] = "several sessions at a time";
 
 /* The command line, or an experiment, names a rule that there is not: nothing to go on with. */
 static size_t rule_index(const char *id, size_t length) {
@@ -28,12 +32,15 @@ bool next_id(const char **list, size_t *index) {
 
 void put_finding(trial *t, size_t index, verdict v, const char *text) {
     finding *f = &t->board->findings[t->board->count];
-    if (v == FAILED && t->failed) t->failed(t, rules[index].id, text);
+    const char *lacks = v == FAILED && t->failed ? t->failed(t, rules[index].id, text) : "";
+    if (v == FAILED && t->board->probing) t->board->blocker = &rules[index];
     if (t->board->count == MAX_FINDINGS) return;
     f->rule = index;
     f->experiment = t->board->experiment;
     f->model = t->board->model;
     f->verdict = v;
+    f->lacks = lacks;
+    f->blocked = v == NOT_JUDGED && t->board->blocked;
     snprintf(f->text, sizeof f->text, "%s", text);
     t->board->count++;
 }

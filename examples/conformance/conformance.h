@@ -39,7 +39,9 @@ typedef struct finding {
     const char *experiment;
     int model; /* of the user's, or NO_MODEL */
     verdict verdict;
-    char text[600]; /* of a rule that passed: a remark, or "" */
+    bool blocked;      /* not judged, because of board.blocker */
+    const char *lacks; /* what again.py would need to show the failure; "": nothing */
+    char text[600];    /* of a rule that passed: a remark, or "" */
 } finding;
 
 enum { MAX_FINDINGS = 4000, MAX_FACTS = 300, OP = 40, NAME = 200 };
@@ -89,10 +91,11 @@ typedef enum run_end { RUN_NONE, RUN_WRONG, RUN_RIGHT } run_end;
 typedef struct last_session {
     session_end end;
     run_end run;
-    int code;       /* ORT's, */
-    char said[600]; /* and its message */
-    char more[80];  /* what the kept program cannot do; "" */
-    size_t blobs;   /* kept beside it */
+    int code;         /* ORT's, */
+    char said[600];   /* and its message */
+    const char *more; /* what the kept program cannot do; "" */
+    bool writes;      /* by the application's callback */
+    size_t blobs;     /* kept beside it */
 } last_session;
 
 typedef struct board {
@@ -103,12 +106,15 @@ typedef struct board {
     fact facts[MAX_FACTS]; /* reported, not judged: times, sizes */
     /* Of the experiment that runs: */
     const char *experiment;
-    int model;         /* of the user's, that it tries, or NO_MODEL */
-    bool returned;     /* it came to its end: nobody else ended the process */
-    const char *step;  /* of opening the EP, that the process is in; NULL: in none */
-    char judging[32];  /* the rule that a crash would break */
-    char doing[300];   /* and what the EP is asked to do */
-    char gave_up[600]; /* why the rest of it is not applicable; "" */
+    int model;                  /* of the user's, that it tries, or NO_MODEL */
+    bool returned;              /* it came to its end: nobody else ended the process */
+    const char *step;           /* that the process is in; NULL: none of those below */
+    bool blocked;               /* what is not judged now is so because of the blocker */
+    char registered[NAME + 10]; /* as what the library is */
+    char judging[32];           /* the rule that a crash would break */
+    char doing[300];            /* and what the EP is asked to do */
+    char gave_up[600];          /* why the rest of it is not applicable; "" */
+    const char *beside; /* what it does besides sessions one after the other; NULL: nothing */
     size_t sessions; /* and compilations that it has made; of the last one, if failures are kept: */
     last_session last;
     bool platform; /* the EP has said that this machine cannot do what it was asked */
@@ -116,10 +122,16 @@ typedef struct board {
     const char *hung;    /* the step of opening the EP that did not return; NULL: all did */
     const char *hung_in; /* that experiment */
     bool probed;         /* the probe came to its end */
+    bool probing;        /* the experiment that runs is the probe */
+    const rule *blocker; /* what the probe failed at, and needed for all others; NULL: nothing */
 } board;
 
 /* Steps of opening an EP: who hangs in one does so in each experiment. */
 extern const char step_load[], step_register[];
+/* And what ORT does in a session. */
+extern const char step_session[], step_compile[], step_run[];
+/* For board.beside. */
+extern const char several_sessions[];
 
 /* What the user asked for. */
 enum { MAX_MODELS = 64 };
@@ -144,7 +156,8 @@ typedef struct trial {
     void (*seen)(const ort_spec *spec, const ort_output *to);
     void (*done)(const ort_spec *spec, bool ok);
     void (*ran)(const struct trial *t, const char *reference, uint32_t seed, bool ok);
-    void (*failed)(const struct trial *t, const char *rule_id, const char *text);
+    /* Returns what the kept program lacks to show it; "": nothing. */
+    const char *(*failed)(const struct trial *t, const char *rule_id, const char *text);
     board *board; /* shared with main.c's process */
     /* ORT's last code and message, "10: ...", for texts: filled in when a text is made, after the
      * arguments of the call. */
@@ -153,7 +166,6 @@ typedef struct trial {
     char paths[8][PATH_MAX]; /* of in_folder */
     unsigned path_count;
     char registration[NAME + 10]; /* of registration_of */
-    char registered[NAME + 10];   /* as what the library is registered */
 } trial;
 
 /* ---------------------------------------------------------------- verdicts */
@@ -227,7 +239,8 @@ typedef struct outcome {
 
 /* Of all findings about a rule: one failure counts. */
 outcome outcome_of(const trial *t, size_t rule_index);
-/* The rule to begin with: others fail because it does. rule_count: none, or it fails alone. */
+/* The rule to begin with: others fail, or cannot be judged, because it does. rule_count: none, or
+ * it fails alone. */
 size_t root_of(const trial *t);
 /* Of all findings about one of the user's models: one failure counts; without one, what could not
  * be judged leaves it without a verdict. */
@@ -390,8 +403,9 @@ void note_end(const ort_spec *spec, bool ok);
 void note_run(const trial *t, const char *reference, uint32_t seed, bool ok);
 /* At the beginning and the end of an experiment. */
 void forget_sessions(const trial *t);
-/* request.keep gets a folder of the rule's name: the experiment's files and again.py. */
-void keep_failure(const trial *t, const char *rule_id, const char *text);
+/* request.keep gets a folder of the rule's name: the experiment's files and again.py. Returns what
+ * again.py lacks to show the failure; "": nothing. */
+const char *keep_failure(const trial *t, const char *rule_id, const char *text);
 
 /* ----------------------------------------------------- a context model, made */
 

@@ -1264,12 +1264,14 @@ static void interrupted(trial *t) {
           "generating into a folder that does not exist: expected a status, found success");
     judge(t, "EPC-058", !file_exists("nowhere"), "a folder that did not exist was made");
     judging(t, "EPC-058", "two threads that generate the same files");
+    t->board->beside = "threads";
     both[0] = both[1] = *t;
     pthread_create(&threads[0], NULL, generate_one, &both[0]);
     pthread_create(&threads[1], NULL, generate_one, &both[1]);
     pthread_join(threads[0], NULL);
     pthread_join(threads[1], NULL);
     judge_folder(t, "two threads that generated the same files");
+    t->board->beside = NULL;
 }
 
 /* Generates two models in turn under one name until it is killed. */

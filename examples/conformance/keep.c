@@ -374,7 +374,8 @@ void note_session(const ort_spec *spec, const ort_output *to) {
     if (many) forget_sessions(t);
     memset(last, 0, sizeof *last);
     last->blobs = many ? 0 : blobs;
-    snprintf(last->more, sizeof last->more, "%s", beyond(spec, to));
+    last->more = beyond(spec, to);
+    last->writes = to && to->more == set_writer;
     out = fopen(kept(t, "steps.py").text, many ? "w" : "a");
     if (!out) return;
     put_session(t, out, spec, to);
@@ -421,7 +422,7 @@ static bool is_about_files(const char *rule_id) {
 
 static void put_registration(const trial *t, FILE *out) {
     fputs("register(", out);
-    put_quoted(out, t->registered);
+    put_quoted(out, t->board->registered);
     fputs(", ", out);
     put_path(t, out, t->wanted.library);
     fputs(", ", out);
@@ -449,19 +450,44 @@ static const char *beyond_rule(const char *rule_id, const char *text) {
     return "";
 }
 
+static const char *beyond_of(const trial *t, const char *rule_id, const char *text) {
+    return *t->board->last.more ? t->board->last.more : beyond_rule(rule_id, text);
+}
+
 /* "found a session", say those who wanted an error. */
+static bool wants_refusal(const char *text) {
+    return strstr(text, "found a session") != NULL;
+}
+
+/* What again.py would need, as far as that is known; "": it shows the failure. */
+static const char *lacking(const trial *t, const char *rule_id, const char *text) {
+    const last_session *last = &t->board->last;
+    const char *why = beyond_of(t, rule_id, text);
+    if (*why) return why;
+    if (t->board->beside) return t->board->beside;
+    if (t->board->sessions == 0 && last->end != END_REFUSED && !t->board->step)
+        return "the library by itself";
+    /* A session that is there has a fault in its outputs or files, or should not be there. */
+    if (last->end == END_DONE && last->run != RUN_WRONG && !wants_refusal(text) &&
+        !is_about_files(rule_id) && !last->writes)
+        return "more than sessions, their outputs and files";
+    return "";
+}
+
 static void put_finish(const trial *t, FILE *out, const char *rule_id, const char *text) {
     static const char *const ends[] = {"died", "refused", "done"};
     static const char *const runs[] = {"none", "wrong", "right"};
     const last_session *last = &t->board->last;
     fprintf(out, "finish(end='%s', run='%s', refuse=%s, files=%s, code=%d, said=", ends[last->end],
-            runs[last->run], strstr(text, "found a session") ? "True" : "False",
+            runs[last->run], wants_refusal(text) ? "True" : "False",
             is_about_files(rule_id) ? "True" : "False", last->code);
     put_quoted(out, last->said);
     fputs(", text=", out);
     put_quoted(out, text);
     fputs(", beyond=", out);
-    put_quoted(out, *last->more ? last->more : beyond_rule(rule_id, text));
+    put_quoted(out, beyond_of(t, rule_id, text));
+    fputs(", lacks=", out);
+    put_quoted(out, lacking(t, rule_id, text));
     fputs(", folder=", out);
     put_quoted(out, t->folder);
     fprintf(out, ", sessions=%zu)\n", t->board->sessions);
@@ -492,13 +518,7 @@ static void copy_blobs(const trial *t, const char *to) {
     }
 }
 
-void keep_failure(const trial *t, const char *rule_id, const char *text) {
-    const path_text to = join(t->wanted.keep, rule_id);
-    FILE *out;
-    if (file_exists(to.text)) return; /* the first failure of a rule is kept */
-    copy_tree(t->folder, to.text);
-    out = fopen(join(to.text, "again.py").text, "w");
-    if (!out) return;
+static void put_program(const trial *t, FILE *out, const char *rule_id, const char *text) {
     put_comment(out, rule_id);
     put_comment(out, text);
     fwrite(again_begin, 1, sizeof again_begin, out);
@@ -506,6 +526,17 @@ void keep_failure(const trial *t, const char *rule_id, const char *text) {
     put_registration(t, out);
     put_steps(t, out);
     put_finish(t, out, rule_id, text);
+}
+
+const char *keep_failure(const trial *t, const char *rule_id, const char *text) {
+    const path_text to = join(t->wanted.keep, rule_id);
+    FILE *out;
+    if (file_exists(to.text)) return ""; /* the first failure of a rule is kept */
+    copy_tree(t->folder, to.text);
+    out = fopen(join(to.text, "again.py").text, "w");
+    if (!out) return "";
+    put_program(t, out, rule_id, text);
     fclose(out);
     copy_blobs(t, to.text);
+    return lacking(t, rule_id, text);
 }

@@ -45,10 +45,12 @@ static const char *missing_device(const trial *t, unsigned needs) {
     return t->board->hung ? "the EP could not be opened: it hung" : "the EP could not be opened";
 }
 
+static const char unprobed[] = "the probe, which asks what the EP claims, failed";
+
 /* Nothing to try it with: what it does with models is not known. */
 static const char *missing_claim(const trial *t, unsigned needs) {
     if (!(needs & NEEDS_CLAIM) || claims_any(&t->board->ep)) return NULL;
-    if (!t->board->probed) return "the probe, which asks what the EP claims, failed";
+    if (!t->board->probed) return unprobed;
     return t->board->ep.no_claim;
 }
 
@@ -173,15 +175,27 @@ static void judge_break(trial *t, const experiment *e, const char *why, size_t f
     snprintf(text, sizeof text, "%.250s: %.280s; expected a result or a status", t->board->doing,
              why);
     if (next_id(&id, &index)) put_finding(t, index, t->board->platform ? NOT_JUDGED : FAILED, text);
+    t->board->blocked = t->board->probing && !t->board->platform;
     snprintf(text, sizeof text, "not reached: %s", why);
     put_rest(t, e->rules, from, NOT_JUDGED, text);
+}
+
+static bool is_opening(const board *b) {
+    return b->step == step_load || b->step == step_register;
+}
+
+/* In which call the process was, as far as that is known. */
+static void put_step(const board *b, char why[], size_t size) {
+    const size_t length = strlen(why);
+    if (b->step)
+        snprintf(why + length, size - length, is_opening(b) ? " during %s" : " while %s", b->step);
 }
 
 static void judge_end(trial *t, const experiment *e, bool ended, int status, size_t from) {
     char why[400];
     if (!ended) {
         snprintf(why, sizeof why, "did not return within %g seconds", t->wanted.time_limit);
-        if (t->board->step && !t->board->hung) {
+        if (is_opening(t->board) && !t->board->hung) {
             t->board->hung = t->board->step;
             t->board->hung_in = t->board->experiment;
         }
@@ -191,10 +205,12 @@ static void judge_end(trial *t, const experiment *e, bool ended, int status, siz
     } else if (WEXITSTATUS(status) != 0 || !t->board->returned) {
         snprintf(why, sizeof why, "the process ended with exit code %d", WEXITSTATUS(status));
     } else {
+        t->board->probed |= t->board->probing;
         put_rest(t, e->rules, from, NOT_APPLICABLE,
                  *t->board->gave_up ? t->board->gave_up : "the experiment did not come to it");
         return;
     }
+    put_step(t->board, why, sizeof why);
     judge_break(t, e, why, from);
 }
 
@@ -210,6 +226,8 @@ static bool is_possible(trial *t, const experiment *e, size_t from) {
     const char *nothing = device ? device : missing_claim(t, e->needs);
     const char *missing = nothing ? nothing : missing_need(t, e->needs);
     char why[200];
+    if (missing && !nothing && !t->board->probed) nothing = missing = unprobed;
+    t->board->blocked = nothing && t->board->blocker;
     if (missing) {
         put_rest(t, e->rules, from, nothing ? NOT_JUDGED : NOT_APPLICABLE, missing);
         return false;
@@ -218,18 +236,21 @@ static bool is_possible(trial *t, const experiment *e, size_t from) {
     snprintf(why, sizeof why, "not tried: %s hung in the experiment '%s'", t->board->hung,
              t->board->hung_in);
     judge(t, t->board->hung == step_load ? "PLG-001" : "PLG-041", false, "%s", why);
+    t->board->blocked = t->board->blocker != NULL;
     put_rest(t, e->rules, from, NOT_JUDGED, why);
     return false;
 }
 
 static void begin_experiment(board *b, const experiment *e, int model) {
+    b->probing = e == session_experiments; /* the first of them */
     b->experiment = e->name;
     b->model = model;
-    b->returned = b->platform = false;
-    b->judging[0] = b->gave_up[0] = '\0';
+    b->returned = b->platform = b->blocked = false;
+    b->registered[0] = b->judging[0] = b->gave_up[0] = '\0';
     b->sessions = 0;
     memset(&b->last, 0, sizeof b->last);
-    b->step = NULL;
+    b->last.more = "";
+    b->step = b->beside = NULL;
     snprintf(b->doing, sizeof b->doing, "%s", e->name);
 }
 

@@ -22,11 +22,22 @@ outcome outcome_of(const trial *t, size_t rule_index) {
     return out;
 }
 
+/* Rules that are not judged because of what the probe failed at. */
+static size_t count_blocked(const trial *t) {
+    size_t count = 0, i;
+    for (i = 0; i < rule_count; i++) {
+        const outcome o = outcome_of(t, i);
+        count += o.verdict == NOT_JUDGED && o.shown->blocked;
+    }
+    return count;
+}
+
 size_t root_of(const trial *t) {
     /* What the EP must do before anything else can work. */
     static const char basis[] = "PLG-001 PLG-002 PLG-006 PLG-008 PLG-009 PLG-010 PLG-032 PLG-041 "
                                 "EPC-003 EPC-104";
     size_t failed = 0, i;
+    if (count_blocked(t) > 0) return (size_t)(t->board->blocker - rules);
     for (i = 0; i < rule_count; i++) failed += outcome_of(t, i).verdict == FAILED;
     if (failed < 2) return rule_count;
     for (i = 0; i < t->board->count; i++) { /* in the order of experiments */
@@ -113,11 +124,19 @@ static void put_rule(const trial *t, FILE *out, size_t i, size_t root) {
     if (o.shown && *o.shown->text)
         fprintf(out, "                %s: %s\n", o.shown->experiment, o.shown->text);
     again_of(t, i, o.verdict, again);
-    if (*again)
+    if (*again && *o.shown->lacks)
+        fprintf(out, "                kept: %s (again.py cannot show it: needs %s)\n", again,
+                o.shown->lacks);
+    else if (*again)
         fprintf(out,
                 "                without the suite, by a Python with numpy and onnxruntime: %s\n",
                 again);
-    if (i == root) fputs("                begin here: other failures may follow from it\n", out);
+    if (i != root) return;
+    fputs("                begin here: ", out);
+    if (count_blocked(t) == 0)
+        fputs("other failures may follow from it\n", out);
+    else
+        fprintf(out, "%zu rules could not be judged because of it\n", count_blocked(t));
 }
 
 void report_text(const trial *t, FILE *out) {
@@ -183,6 +202,8 @@ static void put_rule_json(const trial *t, FILE *out, size_t i, const outcome *o)
     if (*again) {
         fputs(", ", out);
         put_json(out, "again", again);
+        fputs(", ", out);
+        put_json(out, "again_lacks", o->shown->lacks);
     }
     fputs("}", out);
 }

@@ -344,7 +344,6 @@ static void probe(trial *t) {
     find_claims(t, &a);
     if (ep->is_virtual) tell_fact(t, "device", "virtual");
     tell_claims(t);
-    t->board->probed = true;
     if (!claims_any(ep)) {
         judge_probe(t, &a);
         if (ep->is_virtual && a.opened == 0) only_compile(t);
@@ -515,8 +514,10 @@ static void many_sessions(trial *t) {
         give_up(t, "%s", ort_text);
         return;
     }
+    t->board->beside = several_sessions;
     two_sessions(t, model, true);
     two_sessions(t, model, false);
+    t->board->beside = NULL;
     spec = spec_of(t, model);
     cpu = spec;
     cpu.ep = NULL;
@@ -659,6 +660,7 @@ static void run_workers(trial *t, const char *id, worker w[THREADS], const char 
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     size_t i, begun = 0;
     judging(t, id, "%d threads that %s", THREADS, what);
+    t->board->beside = "threads";
     pthread_mutex_lock(&gate);
     for (i = 0; i < THREADS; i++) {
         w[i].gate = &gate;
@@ -670,6 +672,7 @@ static void run_workers(trial *t, const char *id, worker w[THREADS], const char 
     if (begun < THREADS) cannot_judge(t, id, "%s: a thread cannot be made", t->board->doing);
     for (i = 0; i < begun; i++)
         judge(t, id, w[i].ok, "%s: thread %zu: %s", t->board->doing, i, w[i].text);
+    t->board->beside = NULL;
 }
 
 static void threads(trial *t) {

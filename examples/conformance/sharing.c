@@ -234,6 +234,7 @@ static void load_shared(trial *t) {
     remove(binary);
     spec = shared_spec(t, in_folder(t, "out/b_ctx.onnx"));
     judging(t, "EPC-165", "the second session, the binary being deleted");
+    t->board->beside = several_sessions;
     if (!judge(t, "EPC-163 EPC-164 EPC-165 EPC-143", ort_session(&spec, &second),
                "the second session of two that share, the binary being deleted: expected success, "
                "found %s",
@@ -264,6 +265,7 @@ static void taken(trial *t) {
         return;
     }
     for (i = 0; i < 3; i++) {
+        if (i == 1) t->board->beside = several_sessions;
         spec = shared_spec(t, in_folder(t, "out/a_ctx.onnx"));
         judging(t, "EPC-166", "session %d of one model, sharing", i + 1);
         if (!ort_session(&spec, &sessions[i])) {
@@ -300,6 +302,7 @@ static void load_apart(trial *t) {
               equals_cpu(t, sessions[1], in_folder(t, "src/a.onnx"), 1),
           "another one: %s", t->answer);
     judging(t, "EPC-167", "the end of sessions in reverse order");
+    t->board->beside = several_sessions;
     if (sessions[1]) ort->ReleaseSession(sessions[1]);
     judge(t, "EPC-167", sessions[0] && equals_cpu(t, sessions[0], in_folder(t, "src/b.onnx"), 2),
           "the first session after the second one's end: %s", ort_text);

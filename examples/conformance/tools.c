@@ -129,7 +129,7 @@ bool register_ep(trial *t, const char *registration) {
     bool ok;
     /* Devices compute in float16, and round quantized values their way: by one step. */
     allow(t, t->board->ep.form == FORM_QDQ ? 0.05 : t->board->ep.form == FORM_INT8 ? 0.02 : 0.005);
-    snprintf(t->registered, sizeof t->registered, "%s", registration);
+    snprintf(t->board->registered, sizeof t->board->registered, "%s", registration);
     t->board->step = step_register;
     ok = ort_ok(
         ort->RegisterExecutionProviderLibrary(ort_env, registration, ort_path(t->wanted.library)));
@@ -154,7 +154,7 @@ const char *virtual_registration_of(trial *t, const char *name) {
 bool is_own_device(const trial *t, const OrtEpDevice *device) {
     const char *name = ort->EpDevice_EpName(device);
     return ort_is_of(device, t->wanted.library) &&
-           (strcmp(name, t->board->ep.name) == 0 || strcmp(name, t->registered) == 0);
+           (strcmp(name, t->board->ep.name) == 0 || strcmp(name, t->board->registered) == 0);
 }
 
 bool unregister_ep(const char *registration) {
@@ -166,7 +166,8 @@ const OrtEpDevice *find_device(trial *t) {
     char text[sizeof ort_text];
     if (device || !t->wanted.name) return device;
     memcpy(text, ort_text, sizeof text);
-    device = ort_device_of(t->wanted.library, t->registered, NULL); /* an EP that takes that name */
+    device = ort_device_of(t->wanted.library, t->board->registered,
+                           NULL); /* an EP that takes that name */
     if (!device) memcpy(ort_text, text, sizeof text);
     return device;
 }
@@ -181,6 +182,18 @@ bool open_ep(trial *t) {
     return register_ep(t, registration_of(t, "conformance")) && find_device(t);
 }
 
+static void begin_step(const ort_spec *spec, const ort_output *to) {
+    const trial *t = (const trial *)spec->seen_by;
+    t->board->step = to ? step_compile : step_session;
+    if (t->seen) t->seen(spec, to);
+}
+
+static void end_step(const ort_spec *spec, bool ok) {
+    const trial *t = (const trial *)spec->seen_by;
+    t->board->step = NULL;
+    if (t->done) t->done(spec, ok);
+}
+
 ort_spec spec_of(trial *t, const char *path) {
     ort_spec spec;
     memset(&spec, 0, sizeof spec);
@@ -190,8 +203,8 @@ ort_spec spec_of(trial *t, const char *path) {
     spec.path = path;
     spec.allow_cpu = true;
     spec.plain = true;
-    spec.seen = t->seen;
-    spec.done = t->done;
+    spec.seen = begin_step;
+    spec.done = end_step;
     spec.seen_by = t;
     return spec;
 }
@@ -285,7 +298,9 @@ bool equals_cpu(const trial *t, OrtSession *session, const char *reference, uint
     memset(&spec, 0, sizeof spec);
     spec.path = reference;
     spec.plain = true;
+    t->board->step = step_run;
     ok = ort_run(session, seed, &ours);
+    t->board->step = NULL;
     if (!ok && t->ran) t->ran(t, reference, seed, false);
     if (!ok) return false;
     ok = ort_session(&spec, &cpu) && ort_run(cpu, seed, &theirs);

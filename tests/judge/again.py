@@ -4,8 +4,8 @@ an EP again.py fails, too, and on the EP without the fault it does not.
 
     tests/judge/again.py PROGRAM BUILD WORK [FAULT...]      default: every fault
 
-tests/again_known.txt has those that the program cannot show, and must say so. Prints lines of a
-test script, and "note" with how many were shown.
+tests/again_known.txt has those that the program cannot show, and must say so, as must the report.
+Prints lines of a test script, and "note" with how many were shown.
 """
 import json
 import os
@@ -19,8 +19,9 @@ OTHER = ("broadcast_by_channel", "weight", "source_")  # the toy has nothing to 
 def read(name):
     with open(name, encoding="utf-8") as file:
         rows = [line.split(None, 2) for line in file if not line.startswith("#")]
-    return {row[0] + " " + row[1] if name.endswith("known.txt") else row[0]: row[1]
-            for row in rows}
+    if name.endswith("known.txt"):
+        return {f"{row[0]} {row[1]}": row[2] for row in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def run(words, env, **more):
@@ -32,13 +33,18 @@ def run(words, env, **more):
     return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
-def wrong_with(again, name, env, known):
-    """What is wrong with one program; None: nothing."""
+def wrong_with(rule, name, env, known):
+    """What is wrong with one program, or what the report says of it; None: nothing."""
+    again, lacks = rule["again"], rule["again_lacks"]
+    if bool(lacks) != bool(known and not known.startswith("(unforeseen)")):
+        return f"the report says that again.py lacks {lacks!r}"
+    if known.startswith("(shown)"):
+        known = ""
     words = [sys.executable, "-B", again]
     code, text = run(words, env, stderr=subprocess.STDOUT)
     if known and (code != 0 or "this script cannot show it" not in text):
         return f"known as not shown, but it is: {text[-300:]!r}"
-    if not known and code in (0, None):
+    if not known and code in (0, 2, None):
         return f"the fault is not shown: {text[-300:]!r}"
     if code == 1 and "Seen again." not in text:
         return f"ended before it had seen anything: {text[-300:]!r}"
@@ -67,10 +73,11 @@ def main():
             if rule["verdict"] != "failed":
                 continue
             case = f"{name} {rule['rule']}"
-            is_known = case in known
+            is_known = known.get(case, "")
             wrong = "nothing was kept" if "again" not in rule else \
-                wrong_with(rule["again"], name, env, is_known)
-            failed, shown, hidden = failed + bool(wrong), shown + (not is_known), hidden + is_known
+                wrong_with(rule, name, env, is_known)
+            failed, shown, hidden = failed + bool(wrong), shown + (not is_known), \
+                hidden + bool(is_known)
             print(f"FAIL again {case}: {wrong}" if wrong else f"ok again {case}", flush=True)
     print(f"note again: {shown} failures are shown without the suite, {hidden} are not")
     sys.exit(1 if failed else 0)

@@ -762,6 +762,7 @@ static OrtStatus *ORT_API_CALL capability(OrtEp *self, const OrtGraph *graph,
     size_t rank;
     if (fault("error_on_unknown") && (has_op(graph, "Asinh") || has_op(graph, "Softsign")))
         return real->CreateStatus(ORT_NOT_IMPLEMENTED, "unknown operator");
+    if (fault("dies_in_sessions")) crash();
     if (fault("dies_on_odd_model") && first_input(graph, &rank, 0)) crash();
     if (has_op(graph, "EPContext")) return ep.GetCapability(self, graph, info);
     if (fault("claims_by_type") || (fault("fixed_shape") && first_input(graph, &rank, -1)))
