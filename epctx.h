@@ -16480,7 +16480,7 @@ EPCTX_API epctx_status epctx_fail_no_graph(epctx_error *error, epctx_str name, c
     for (i = 0; i < count; i++) {
         const size_t room = text.capacity - text.size;
         epctx_str graph = name_fn(graphs, i);
-        const bool fits = graph.size + 12 < room; /* quotes, comma and "..." take less */
+        const bool fits = graph.size + 12 <= room; /* quotes, comma and "..." take less */
         if (!fits && i > 0) {
             epctx_text_put(&text, epctx_str_of(", ..."));
             break;

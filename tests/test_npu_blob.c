@@ -682,7 +682,7 @@ TEST(long_names_of_graphs) {
         CHECK_OK(load_forged(&blob, &context, &memory, &error), error);
         CHECK_INT(epctx_npu_find(&context, epctx_str_of("c"), 0, &graph, &error),
                   EPCTX_ERR_CONTEXT);
-        CHECK_HAS(error.message, size <= 190 ? "found 'a" : "found ...");
+        CHECK_HAS(error.message, "found 'a");
         CHECK_HAS(error.message, size <= 93 ? "bb'" : "...");
         free(memory);
         epctx_buffer_free(&blob);
