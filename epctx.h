@@ -5622,8 +5622,9 @@ EPCTX_API const epctx_io *epctx_io_private(void) {
 /* ============================================================
  * >>files
  *
- * epctx_io_buffers is an epctx_io without a file: each of its callbacks hands whole buffers to the
- * application, by the name that the model has, so a name is normalised as text and never looked up.
+ * epctx_io_buffers is an epctx_io without a file: its callbacks ask the application for whole
+ * buffers, by a name that is folder and name in the model, joined and normalised as text
+ * (epctx__buf_name).
  *
  * Names from a model are hostile. epctx__path_locate refuses those that lead out of the model's
  * folder; the callbacks of >>io follow no link below it. A path that the user gave may be a link:
@@ -10909,10 +10910,10 @@ EPCTX_API epctx_status epctx_options_read(epctx_options *options, const epctx_en
 /* ============================================================
  * >>state
  *
- * epctx_model_files lists the files that a model needs: external data of tensors, context binaries
- * and what stands beside them, the model that a weightless context reads, sidecars of the EP. It
- * walks over the model once and looks at each file once (epctx__file_look), and says of a file that
- * cannot be used why not; it fails only for want of memory or in the model itself.
+ * epctx_model_files lists the files that a model needs: context binaries and what stands beside
+ * them, the model that a weightless context reads, sidecars of the EP, external data of tensors. It
+ * walks over the EPContext nodes, then over the tensors. Each file is looked at once, whoever names
+ * it (epctx__file_look); of one that cannot be used the list says why not.
  * ============================================================ */
 
 #ifndef EPCTX_NO_WIRE

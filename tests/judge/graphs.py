@@ -19,7 +19,8 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import onnx_schema  # noqa: E402
-from operators import CODES, FLOAT, INT64, INT8, UINT8, batch, product  # noqa: E402
+from operators import (CODES, FLOAT, INT64, INT8, UINT8, add_attrs, batch,  # noqa: E402
+                       product)
 
 INT32 = 6
 
@@ -72,17 +73,7 @@ class Graph:
         self.read.update(inputs)
         out = self.name(elem_type, dims)
         node.output.append(out)
-        for key, value in attrs.items():
-            attr = node.attribute.add(name=key)
-            if isinstance(value, float):
-                attr.type, attr.f = 1, value
-            elif isinstance(value, int):
-                attr.type, attr.i = 2, value
-            elif isinstance(value, str):
-                attr.type, attr.s = 3, value.encode()
-            else:
-                attr.type = 7
-                attr.ints.extend(value)
+        add_attrs(node, attrs)
         self.log.append(f"{out}{list(dims)}={op}({','.join(inputs)} {attrs or ''})")
         return out
 

@@ -39,9 +39,8 @@ def product(dims):
     return math.prod(dims)
 
 
-def add_node(graph, op, inputs, outputs, domain="", attrs=None):
-    node = graph.node.add(op_type=op, domain=domain, input=inputs, output=outputs)
-    for name, value in (attrs or {}).items():
+def add_attrs(node, attrs):
+    for name, value in attrs.items():
         if value is None:
             continue
         attr = node.attribute.add(name=name)
@@ -63,6 +62,11 @@ def add_node(graph, op, inputs, outputs, domain="", attrs=None):
         else:
             attr.type = 7
             attr.ints.extend(value)
+
+
+def add_node(graph, op, inputs, outputs, domain="", attrs=None):
+    node = graph.node.add(op_type=op, domain=domain, input=inputs, output=outputs)
+    add_attrs(node, attrs or {})
 
 
 class Case:
