@@ -1505,6 +1505,8 @@ TEST(unloadable_nodes) {
         {"own_no_list", NULL, "there are 3 own attributes, and no list", false},
         {"inputs_no_list", NULL, "': there are 3 inputs, and no list", false},
         {"outputs_no_list", NULL, "': there are 3 outputs, and no list", false},
+        {"inputs_no_data", NULL, "': inputs: name 0 has 5 bytes, and data is NULL", false},
+        {"outputs_no_data", NULL, "': outputs: name 0 has 5 bytes, and data is NULL", false},
     };
     static const char *const embeds[] = {"ep.context_enable", "1", "ep.context_embed_mode", "1",
                                          NULL};

@@ -211,10 +211,16 @@ static OrtStatus *order_inputs(const epctx_ort_api *api, const epctx_node *recor
 
 static OrtStatus *check_list(const epctx_ort_api *api, const char *node, const char *what,
                              const epctx_str *list, size_t count) {
-    return list || count == 0
-               ? NULL
-               : epctx_ort_fail(api, EPCTX_ERR_BACKEND, "node '%s': there are %zu %s, and no list",
-                                node, count, what);
+    size_t i;
+    if (!list && count)
+        return epctx_ort_fail(api, EPCTX_ERR_BACKEND, "node '%s': there are %zu %s, and no list",
+                              node, count, what);
+    for (i = 0; i < count; i++)
+        if (!list[i].data && list[i].size)
+            return epctx_ort_fail(api, EPCTX_ERR_BACKEND,
+                                  "node '%s': %s: name %zu has %zu bytes, and data is NULL", node,
+                                  what, i, list[i].size);
+    return NULL;
 }
 
 static OrtStatus *make_ends(const epctx_ort_api *api, const OrtNode *fused,

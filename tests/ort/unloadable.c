@@ -42,6 +42,7 @@ epctx_node __wrap_epctx_ort_context_node_own(const epctx_node *record) {
         {.name = {"", 0}, .type = EPCTX_ATTR_INT, .i = 3},
         {.name = {EPCTX_WEIGHTS_ATTR, sizeof EPCTX_WEIGHTS_ATTR - 1}, .type = EPCTX_ATTR_FLOAT},
     };
+    static const epctx_str no_data = {NULL, 5};
     const char *const names[] = {"own_twice", "own_of_schema", "own_nameless", "own_weights"};
     epctx_node own = __real_epctx_ort_context_node_own(record);
     size_t i;
@@ -61,6 +62,14 @@ epctx_node __wrap_epctx_ort_context_node_own(const epctx_node *record) {
     if (wished("outputs_no_list")) {
         own.outputs = NULL;
         own.output_count = 3;
+    }
+    if (wished("inputs_no_data")) {
+        own.inputs = &no_data;
+        own.input_count = 1;
+    }
+    if (wished("outputs_no_data")) {
+        own.outputs = &no_data;
+        own.output_count = 1;
     }
     return own;
 }
